@@ -39,8 +39,8 @@ def test_each_ledger_is_cited_by_what_its_own_public_certificate_shows(runs) -> 
     assert cited[2] is None
     for run, release in zip(runs, cited, strict=False):
         alone = public(rt.certify(run, adversary=None).certificate)
-        assert release.ledger == alone.ledger["digest"]
-        assert release.training_data == alone.ledger["data"]["commitment"]
+        assert release.ledger == alone.ledger.digest
+        assert release.training_data == alone.ledger.data.commitment
         assert release.warnings == ("size-treated-as-public",)
     assert cited[0].ledger != cited[1].ledger
     assert "drawn-anew" in {one.key for one in both.certificate.assessments[0].conditions}

@@ -65,7 +65,7 @@ def test_what_cannot_be_known_is_not_guessed(certificate: Certificate) -> None:
 def test_what_is_no_such_fact_is_not_tried(certificate: Certificate, junk: Any) -> None:
     """A forger may write anything under the name of a fact, as an object for ``config.steps``."""
     same_names = dict.fromkeys(("steps", "optimiser", "noise_multiplier", "records_per_user"), junk)
-    config = {**public(certificate).ledger["config"], **same_names}
+    config = {**public(certificate).ledger.config, **same_names}
     document = edited(certificate, environment__device="cuda", config=config)
     assert "ledger.digest" in [one.leaf for one in verify(document).differences]
 

@@ -14,7 +14,7 @@ import pytest
 from reticent.adversaries import WorstCase
 from reticent.certificates.build import run_declaration
 from reticent.certificates.derive import Inputs, derive
-from reticent.certificates.gate import Shown, check
+from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Edition
 from reticent.certificates.verify import Verification, verify
@@ -103,7 +103,7 @@ def what_does_not_follow(document: Document) -> list[str] | None:
         outcome = verify(certificate)
     except ReticentError:
         return None
-    judged = check(certificate, outcome, EASY, Shown(), now=datetime.now(UTC))
+    judged = check(certificate, outcome, EASY, now=datetime.now(UTC))
     assert outcome.accepted or not all(one.passed for one in judged)
     if not outcome.accepted:
         return None

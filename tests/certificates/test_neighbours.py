@@ -144,12 +144,12 @@ def test_a_number_of_records_that_the_training_kept_secret_stays_secret() -> Non
 def test_consent_shows_names_and_two_digits_of_accuracy() -> None:
     shown = public(certificate_on(PEOPLE, new_salt(), ("names", "accuracy")))
     assert shown.ledger is not None
-    assert shown.ledger["data"]["name"].startswith("ward-")
-    assert shown.ledger["config"]["data"]["table"]["file"].endswith(".csv")
-    assert shown.ledger["config"]["sensitive"]["group"].startswith("column")
-    accuracy = shown.ledger["utility"]["test_accuracy"]
+    assert shown.ledger.data.name.startswith("ward-")
+    assert shown.ledger.asked["data"]["table"]["file"].endswith(".csv")
+    assert shown.ledger.asked["sensitive"]["group"].startswith("column")
+    accuracy = shown.ledger.utility.test_accuracy
     assert accuracy == pytest.approx(round(accuracy, 2), rel=0, abs=0)
-    assert shown.ledger["utility"]["test_loss"] is None
+    assert shown.ledger.utility.test_loss is None
     assert rt.verify(shown).accepted
     assert "no number here covers what it shows about them" in render_html(shown)
     silent = public(certificate_on(PEOPLE, new_salt()))
@@ -202,7 +202,7 @@ def _features(table: bytes) -> bytes:
 def _commitment(certificate: Certificate) -> str:
     shown = public(certificate).ledger
     assert shown is not None
-    return str(shown["data"]["commitment"])
+    return shown.data.commitment
 
 
 def test_an_opening_opens_what_it_belongs_to_and_nothing_else(tmp_path: Path) -> None:

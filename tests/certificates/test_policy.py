@@ -11,7 +11,7 @@ import pytest
 from reticent.adversaries import Membership, WorstCase
 from reticent.certificates import gate_report
 from reticent.certificates.build import certify
-from reticent.certificates.gate import Shown, check
+from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate, Declaration
@@ -52,7 +52,7 @@ def policy(*limits: dict[str, object], **more: object) -> Policy:
 def failed(
     certificate: Certificate, outcome: Verification, wanted: Policy, *, signed=None, weights=None, now=NOW
 ) -> list[str]:
-    found = check(certificate, outcome, wanted, Shown(signed, weights), now=now)
+    found = check(certificate, outcome, wanted, now=now, signed=signed, weights=weights)
     return [str(c.name) for c in found if not c.passed]
 
 
@@ -142,7 +142,7 @@ def test_age(certificate, outcome, now: str, breached: bool) -> None:
 )
 def test_the_age_is_told_in_whole_days(certificate, outcome, now, words) -> None:
     wanted = policy({"measure": "advantage", "at_most": 0.999}, max_age_days=30)
-    assert words in [c.detail for c in check(certificate, outcome, wanted, Shown(), now=now)]
+    assert words in [c.detail for c in check(certificate, outcome, wanted, now=now)]
 
 
 def test_an_expired_certificate_is_a_breach_even_if_the_policy_names_no_age(certificate, outcome) -> None:
@@ -183,7 +183,7 @@ def test_a_policy_that_cannot_be_read_is_one_line(tmp_path: Path, text: str, com
 
 
 def test_hostile_names_are_inert_in_markdown_and_junit(certificate, outcome) -> None:
-    checks = check(certificate, outcome, policy({"measure": "advantage", "at_most": 0.1}), Shown(), now=NOW)
+    checks = check(certificate, outcome, policy({"measure": "advantage", "at_most": 0.1}), now=NOW)
     checks.append(Check(HOSTILE, False, HOSTILE))
     suite = ElementTree.fromstring(gate_report.junit(certificate, checks))  # noqa: S314
     assert suite.tag == "testsuite"

@@ -12,7 +12,7 @@ import pytest
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase
 from reticent.certificates.build import certify
-from reticent.certificates.gate import Shown, check
+from reticent.certificates.gate import check
 from reticent.certificates.policy import MEASURED, Policy, load_policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
@@ -23,7 +23,6 @@ from tests.cli.calling import run
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 WEIGHTS = "cd" * 32
-NOTHING = Shown()
 MOST = {"measure": "advantage", "at_most": 0.999}
 
 
@@ -46,9 +45,9 @@ def policy(*limits: dict[str, Any], **more: Any) -> Policy:
 
 @pytest.fixture
 def breaches(certificate: Certificate, outcome: Verification) -> Any:
-    def found(*limits: dict[str, Any], document: Certificate = certificate, shown: Shown = NOTHING, **more: Any) -> Any:
+    def found(*limits: dict[str, Any], document: Certificate = certificate, compared: Any = None, **more: Any) -> Any:
         more = {"accept_conditions": ["clipped", "bounded-change"], **more}
-        return [c for c in check(document, outcome, policy(*limits, **more), shown, now=NOW) if not c.passed]
+        return [c for c in check(document, outcome, policy(*limits, **more), now=NOW, **compared or {}) if not c.passed]
 
     return found
 
@@ -164,14 +163,14 @@ class TestConditions:
 
 class TestModel:
     def test_the_weights_must_have_been_compared(self, breaches: Any) -> None:
-        assert breaches(MOST, weights=True, shown=Shown(weights=True)) == []
+        assert breaches(MOST, weights=True, compared={"weights": True}) == []
         for weights in (None, False):
-            (one,) = breaches(MOST, weights=True, shown=Shown(weights=weights))
+            (one,) = breaches(MOST, weights=True, compared={"weights": weights})
             assert one.name == "the model is the one that it names"
 
     def test_weights_that_differ_are_a_breach_even_if_nobody_asked(self, breaches: Any) -> None:
-        assert breaches(MOST, shown=Shown(weights=False))
-        assert breaches(MOST, shown=Shown(signed=False))
+        assert breaches(MOST, compared={"weights": False})
+        assert breaches(MOST, compared={"signed": False})
 
     def test_the_model_must_be_on_the_list(self, certificate: Certificate, breaches: Any) -> None:
         assert breaches(MOST, weights_sha256=["ab" * 32, WEIGHTS]) == []

@@ -12,7 +12,7 @@ import pytest
 
 from reticent.adversaries import Mixed, WorstCase
 from reticent.certificates.build import certify
-from reticent.certificates.gate import Shown, check
+from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
 from reticent.certificates.verify import Verification
@@ -124,7 +124,7 @@ def test_the_gate_opens_exactly_where_it_may(made: Certificate, seed: int) -> No
     rng, opened = random.Random(seed), 0  # noqa: S311
     for _ in range(10_000 if seed else 1_000):
         document, policy = random_document(made, rng), random_policy(rng)
-        found = check(document, AGREES, Policy.model_validate(policy), Shown(), now=NOW)
+        found = check(document, AGREES, Policy.model_validate(policy), now=NOW)
         allowed = naive(document, policy)
         opened += allowed
         assert all(one.passed for one in found) == allowed, (policy, document.assessments)

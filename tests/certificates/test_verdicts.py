@@ -66,7 +66,7 @@ def judged() -> Certificate:
 
 
 def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(judged: Certificate) -> None:
-    worst, stated, right, epsilon = (tuple(map(str, one.says)) for one in verdicts(judged))
+    worst, stated, right, epsilon = (tuple(map(str, says)) for _, says in verdicts(judged))
     assert worst == ("The worst case was computed (question: used or not)",)
     assert stated == ("It is stated how many records a person has",)
     assert right[0] == "Right guess at most 65% (used or not)"
@@ -75,7 +75,7 @@ def test_a_number_that_is_low_enough_but_rests_on_what_nobody_checked_says_both(
     assert epsilon[1].endswith(", too high")
     assert right[-1] == "But unchecked: see below"
     assert len(epsilon) == 2  # too high, checked or not
-    assert [one.met for one in verdicts(judged)] == [True, True, False, False]
+    assert [met for met, _ in verdicts(judged)] == [True, True, False, False]
     assert [(str(line), str(who)) for line, who in unchecked(judged)] == [
         ("No person contributed more records than is stated.", "only the issuer or the settings say so")
     ]
@@ -89,9 +89,7 @@ def test_a_number_that_is_low_enough_but_claimed_too_weakly_says_both() -> None:
         for one in weak.assessments
     ]
     (said,) = [
-        [*map(str, one.says)]
-        for one in verdicts(weak.model_copy(update={"assessments": records}))
-        if len(one.says) == 3
+        [*map(str, says)] for _, says in verdicts(weak.model_copy(update={"assessments": records})) if len(says) == 3
     ]
     assert said[1].endswith("low enough")
     assert said[2] == "The number alone is not enough: the claim is estimate, the policy wants bound"
@@ -146,7 +144,7 @@ def test_limits_of_every_kind_say_what_was_reached() -> None:
     ]
     policy = of(*limits, accepted=[*ACCEPTED, "records-per-person"], ledger=True, relations=["add-remove"])
     certificate = certify(RUN, DECLARED, adversaries=(WorstCase(),), policy=policy)
-    said = ["; ".join(map(str, one.says)) for one in verdicts(certificate)]
+    said = ["; ".join(map(str, says)) for _, says in verdicts(certificate)]
     assert "No training was recorded" in said
     assert any("bayes_security at least 0.1" in one and "high enough" in one for one in said)
     assert any("advantage at most 0.001" in one and "too high" in one for one in said)

@@ -29,7 +29,7 @@ from reticent.attacks import AttackSettings, find_attack
 from reticent.auditing import audit
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
-from reticent.certificates.gate import Shown, check
+from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy
 from reticent.certificates.verify import verify
 from reticent.certificates.schema import Certificate
@@ -54,7 +54,7 @@ certificate = rt.certify(release, adversary="all", created="2026-01-01").certifi
 again = Certificate.parse(certificate.model_dump(mode="json", by_alias=True))
 limit = {"measure": "advantage", "at_most": 0.45, "adversary": "every-kth"}
 policy = Policy.model_validate({"schema": "reticent.policy/1", "limits": [limit]})
-checked = check(again, verify(again), policy, Shown(None, None), now=datetime(2026, 2, 1, tzinfo=UTC))
+checked = check(again, verify(again), policy, now=datetime(2026, 2, 1, tzinfo=UTC))
 scores = find_attack("coin").scores("run", AttackSettings(records=200))
 report = audit(scores)
 found = {

@@ -291,14 +291,14 @@ def rewarded() -> list[str]:
 
 def test_who_says_nothing_vouches_for_nothing_and_is_named() -> None:
     assert rewarded() == []
-    assert {key for fact in all_facts().values() for key in fact.silent({})} == {*SILENT}
+    assert {key for fact in all_facts().values() for key in fact.silent} == {*SILENT}
 
 
 @pytest.mark.parametrize(
     "planted",
     [
-        replace(facts.PLANNED_STEPS, silent=lambda _: ()),
-        replace(facts.STEPS_BEFORE, silent=lambda _: ()),
+        replace(facts.PLANNED_STEPS, silent={}),
+        replace(facts.STEPS_BEFORE, silent={}),
         replace(facts.PLANNED_STEPS, vouches=lambda _: {"planned-steps": Status.DECLARED}),
         replace(facts.STEPS_BEFORE, vouches=lambda _: {"start-weights": Status.DECLARED}),
     ],

@@ -16,7 +16,7 @@ import reticent as rt
 from reticent.adversaries import FinalModel
 from reticent.adversaries.from_ledger import assess_seen
 from reticent.certificates.build import certify_run, public
-from reticent.certificates.gate import Shown, check
+from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate
 from reticent.certificates.targets import misses_its_target
@@ -150,7 +150,7 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
                     "accept_conditions": ["kept-places"] if how is CYCLIC else [],  # a missing record's place is empty
                 }
             )
-            checks = check(document, verify(document), policy, Shown(), now=datetime(2026, 11, 23, tzinfo=UTC))
+            checks = check(document, verify(document), policy, now=datetime(2026, 11, 23, tzinfo=UTC))
             assert all(one.passed for one in checks) is passed
         assert last.epsilon_at_delta["1e-05"].value < 0.9 * worst.epsilon_at_delta["1e-05"].value
     mechanism = run.ledger.mechanism()

@@ -47,7 +47,7 @@ def test_a_watched_loop_ends_in_a_certificate_that_verifies(ledger, certified, t
     certificate = certified
     assert certificate.verify().accepted
     document = certificate.certificate
-    assert document.ledger["segments"][0]["noise_multiplier"] == NOISE
+    assert document.ledger.first.noise_multiplier == NOISE
     assert document.mechanism["sample_rate"] == RATE
     assert document.declared.weights_sha256 == ledger.ledger.weights_sha256
     files = certificate.save(tmp_path / "out")
@@ -317,7 +317,7 @@ def test_a_person_is_spoken_of_only_where_the_records_of_a_person_are_stated(led
     assert rt.lint(tmp_path / "loop.json").faults == stated.ledger.faults
     assert command("certify", str(tmp_path / "loop.json")) == 0
     shown = Certificate.load(tmp_path / "loop-certificate" / "certificate.public.json")
-    assert shown.ledger["records_per_user"] == 3
+    assert shown.ledger.records_per_user == 3
     assert "person's records" in shown.headline
     assert rt.verify(shown).accepted
     assert not rt.verify(resealed(shown, lambda facts: facts.pop("records_per_user"))).accepted

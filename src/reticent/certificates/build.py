@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from reticent.adversaries import Adversary, WorstCase
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, derive
 from reticent.certificates.inputs import inputs_of
@@ -15,10 +15,9 @@ from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.page import paged
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import NOT_NAMED, OF_A_LOOP, OF_A_RUN, Certificate, Declaration, Edition
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import MeasuredChange
 from reticent.records.publication import published
 from reticent.risk.report import Questions
 
@@ -104,24 +103,17 @@ def certify_run(
             itself establishes one.
     """
     measured = None if ledger.diagnostics is None else ledger.diagnostics.sensitivity
-    change = _record_of(measured) if sensitivity is None and measured is not None else sensitivity
     return certify(
         ledger.mechanism(),
         declared or run_declaration(ledger),
-        adversaries=standard_adversaries(gradient_change=change, contraction=ledger.contraction or contraction),
+        adversaries=standard_adversaries(
+            gradient_change=sensitivity or measured, contraction=ledger.contraction or contraction
+        ),
         questions=questions,
         ledger=ledger,
         policy=policy,
         progress=progress,
     )
-
-
-def _record_of(measured: MeasuredChange) -> SensitivityRecord:
-    fields = measured.model_dump()
-    try:
-        return SensitivityRecord(**{**fields, "scope": Scope(fields["scope"])})
-    except (ValueError, ParameterError) as error:
-        raise ArtifactError(f"ledger: diagnostics.sensitivity: {error}") from None
 
 
 def run_declaration(ledger: RunLedger, publishes: Sequence[str] = (), **more: str | None) -> Declaration:

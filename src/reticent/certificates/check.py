@@ -134,8 +134,8 @@ def check(
     compared = [f"Signed with the key of {one}." for one in _signers(document, key, signature)]
     compared += [] if weights is None or other else [f"{weights} is the model that it is about."]
     if opening is not None:
-        opened = check_opening(document, opening, data)
-        problems, compared = [*problems, *opened.problems], [*compared, *opened.compared]
+        unopened, opened = check_opening(document, opening, data)
+        problems, compared = [*problems, *unopened], [*compared, *opened]
     elif data is not None:
         raise ArtifactError("--data needs --opening: the certificate itself holds nothing to compare data with")
     return Checked(document, verification, tuple(problems), tuple(compared), bool(key))

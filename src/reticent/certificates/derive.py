@@ -20,7 +20,7 @@ from reticent.adversaries.report import assessment_record, measures
 from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
-from reticent.certificates.rounding import COMPUTED, Path, leaves, replaced, settled
+from reticent.certificates.rounding import COMPUTED, Path, Settle, leaves, settled, stated
 from reticent.certificates.schema import (
     Certificate,
     CertifiedAssessment,
@@ -35,7 +35,7 @@ from reticent.certificates.schema import (
 from reticent.certificates.sentences import Protected, headline, persons, sentence
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.io.strict import canonical, portable
+from reticent.io.strict import canonical
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.messages import Message, said
@@ -46,9 +46,6 @@ from reticent.records.publication import published
 from reticent.risk.report import Questions, condition_texts
 
 NOT_ASKED, PRIVATE = Message("refused.not-asked"), Message("refused.private")
-
-Settle = Callable[[int, dict[Path, Any]], dict[Path, Any]]
-"""From the index of an assessment and its computed numbers, by path, to the numbers that the document states."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         "warnings": [WarningRecord(name=fact.key, text=fact.text) for fact in warned],
         "theorems": _theorems(records),
         "conditions": condition_texts(records),
-        "ledger": None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
+        "ledger": inputs.ledger,
         "do_not_publish": _private_paths(inputs, records),
     }
     if inputs.policy is None:
@@ -146,15 +143,15 @@ class _Reader:
             self._known[key] = (assessment, measures(assessment, self._questions), curve_points(assessment.curve))
         _, measured, curve = self._known[key]
         record = assessment_record(assessment, self._questions, measured)
-        plain = {**record.model_dump(), "curve": curve.model_dump()}
-        computed = {path: x for path, x in leaves(plain).items() if path[0] in COMPUTED}
-        stated = replaced(plain, self._settle(index, computed))
-        draft = CertifiedAssessment(**stated, sentence=None, do_not_publish=assessment.data_dependent)
+        fields = {**record.model_dump(), "curve": curve.model_dump()}
+        place = ("assessments", str(index))
+        fields |= {name: stated(fields[name], self._settle, (*place, name)) for name in COMPUTED}
+        draft = CertifiedAssessment(**fields, sentence=None, do_not_publish=assessment.data_dependent)
         return draft.model_copy(update={"sentence": sentence(draft, self._records)})
 
 
-def _rounded(_index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
-    return {path: settled(path, x) if isinstance(x, float) else x for path, x in computed.items()}
+def _rounded(path: Path, computed: float) -> float:
+    return settled(path[2:], computed)
 
 
 def assessed(

@@ -9,8 +9,11 @@ from reticent.certificates import words
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import parts_in
 from reticent.facts import known
+from reticent.io.strict import portable
 from reticent.mechanisms import MECHANISMS
 from reticent.messages import Figure, Message, said
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import PublicData
 from reticent.registry import parameters_of
 
 FIRST = (
@@ -41,17 +44,15 @@ def facts(certificate: Certificate) -> list[tuple[str, Fact]]:
 
 def _of_the_ledger(certificate: Certificate) -> Iterator[Fact]:
     ledger = certificate.ledger
-    if ledger is not None and ledger.get("config") is None:
+    if ledger is None:
+        return
+    if ledger.data is None:
         yield from _seen(ledger)
         return
-    if ledger is not None:
-        yield (
-            Message("fact.data-set"),
-            str(ledger["data"]["name"]) if ledger["data"]["name"] else Message("page.not-named"),
-        )
-        yield Message("fact.randomness"), str(ledger["environment"]["randomness"])
-        yield Message("fact.versions"), _versions(ledger)
-    shares = {"fact.accuracy": accuracy(certificate), "fact.largest-class": _utility(certificate, "largest_class")}
+    yield Message("fact.data-set"), ledger.data.name or Message("page.not-named")
+    yield Message("fact.randomness"), str(ledger.environment.randomness)
+    yield Message("fact.versions"), _versions(ledger)
+    shares = {"fact.accuracy": ledger.utility.test_accuracy, "fact.largest-class": ledger.utility.largest_class}
     for key, share in shares.items():
         if share is not None:
             yield Message(key), Figure(f"{share:.0%}".removesuffix("%"), "%")
@@ -74,20 +75,8 @@ def unsupported(certificate: Certificate) -> str:
 
 def commitment(certificate: Certificate) -> str | None:
     """The salted commitment to the data, if the ledger has one."""
-    data = (certificate.ledger or {}).get("data")
-    found = data.get("commitment") if isinstance(data, dict) else None
-    return None if found is None else str(found)
-
-
-def accuracy(certificate: Certificate) -> float | None:
-    """Accuracy on test records, if it may be shown."""
-    return _utility(certificate, "test_accuracy")
-
-
-def _utility(certificate: Certificate, name: str) -> float | None:
-    utility = (certificate.ledger or {}).get("utility")
-    found = utility.get(name) if isinstance(utility, dict) else None
-    return None if found is None else float(found)
+    data = None if certificate.ledger is None else certificate.ledger.data
+    return data.commitment if isinstance(data, PublicData) else None
 
 
 def records(certificate: Certificate) -> int | None:
@@ -127,25 +116,24 @@ def _labels(part: Mapping[str, Any]) -> list[tuple[str, Message]]:
     return [(name, label if label.known else said(helped[name])) for name, label in known]
 
 
-def _seen(ledger: dict[str, Any]) -> Iterator[Fact]:
+def _seen(ledger: RunLedger) -> Iterator[Fact]:
     """What was seen of a watched loop, as labelled lines."""
-    sampler, clipping, where = ledger["sampler"], ledger["clipping"], ledger["environment"]
-    norms = dict.fromkeys(str(_plain(x)) for x in (clipping["smallest"], clipping["largest"]) if x is not None)
+    sampler, clipping, where = ledger.sampler, ledger.clipping, ledger.environment
+    norms = dict.fromkeys(str(_plain(portable(x))) for x in (clipping.smallest, clipping.largest) if x is not None)
     unknown = Message("unknown")
-    yield Message("fact.batches"), f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"
-    yield Message("fact.clipping"), f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"
-    for key, value in ledger.get("facts", {}).items():
+    yield Message("fact.batches"), f"{sampler.drawn} ({sampler.source}: {sampler.name})"
+    yield Message("fact.clipping"), f"{clipping.kind} ({clipping.source}), norm {' to '.join(norms) or 'unknown'}"
+    for key, value in ledger.facts.items():
         yield from known(key).shows(value)
-    yield Message("fact.divisor"), unknown if ledger["divisor"] is None else _plain(ledger["divisor"])
-    yield Message("fact.optimizer"), " around ".join(where["optimiser"]) or unknown
-    yield Message("fact.randomness"), str(where["randomness"])
-    yield Message("fact.device"), str(where["device"])
+    yield Message("fact.divisor"), unknown if ledger.divisor is None else _plain(portable(ledger.divisor))
+    yield Message("fact.optimizer"), " around ".join(where.optimiser) or unknown
+    yield Message("fact.randomness"), str(where.randomness)
+    yield Message("fact.device"), where.device
     yield Message("fact.versions"), _versions(ledger)
 
 
-def _versions(ledger: dict[str, Any]) -> str:
-    versions = ledger["environment"]["versions"]
-    return ", ".join(f"{key} {versions[key]}" for key in sorted(versions))
+def _versions(ledger: RunLedger) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(ledger.environment.versions.items()))
 
 
 def _plain(value: Any) -> str | Figure:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reticent.certificates.policy import Policy
@@ -13,30 +12,24 @@ from reticent.certificates.verify import Verification
 from reticent.io.times import moment
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What was compared besides the numbers; None where nothing was given to compare with.
-
-    Attributes:
-        signed: the signature is that of the key given.
-        weights: the file of weights is the one that the certificate names.
-    """
-
-    signed: bool | None = None
-    weights: bool | None = None
-
-
 def check(
-    certificate: Certificate, outcome: Verification, policy: Policy, shown: Shown, *, now: datetime
+    certificate: Certificate,
+    outcome: Verification,
+    policy: Policy,
+    *,
+    now: datetime,
+    signed: bool | None = None,
+    weights: bool | None = None,
 ) -> list[Check]:
     """Every requirement of ``policy``, in order: the document itself first.
 
     Args:
         outcome: what ``verify`` found; numbers of a document that is not accepted are not even read.
-        shown: what else was compared.
         now: for age and expiry.
+        signed: whether the signature is that of the key given; None where none was given.
+        weights: whether the file of weights is the one that the certificate names; None where none was given.
     """
-    around = [_verified(outcome), *_shown(certificate, policy, shown), *_dates(certificate, policy, now)]
+    around = [_verified(outcome), *_besides(certificate, policy, signed, weights), *_dates(certificate, policy, now)]
     return [*around, *(judged(certificate, policy) if outcome.accepted else ())]
 
 
@@ -48,13 +41,13 @@ def _verified(outcome: Verification) -> Check:
     return Check("the certificate verifies", False, f"{len(refused)} numbers or sentences differ, first {first}")
 
 
-def _shown(certificate: Certificate, policy: Policy, shown: Shown) -> Iterator[Check]:
-    if policy.signature or shown.signed is not None:
+def _besides(certificate: Certificate, policy: Policy, signed: bool | None, weights: bool | None) -> Iterator[Check]:
+    if policy.signature or signed is not None:
         says = {True: "by the key given", False: "missing, or by another key", None: "no key was given to check it"}
-        yield Check("the certificate is signed", shown.signed is True, says[shown.signed])
-    if policy.weights or shown.weights is not None:
+        yield Check("the certificate is signed", signed is True, says[signed])
+    if policy.weights or weights is not None:
         says = {True: "it is", False: "it is another, or none is named", None: "no file of weights was given"}
-        yield Check("the model is the one that it names", shown.weights is True, says[shown.weights])
+        yield Check("the model is the one that it names", weights is True, says[weights])
     if policy.weights_sha256 is not None:
         named = certificate.declared.weights_sha256
         detail = "no model is named" if named is None else f"SHA-256 {named}"

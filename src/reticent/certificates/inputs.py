@@ -11,7 +11,6 @@ from reticent.errors import ArtifactError, ParameterError, ReticentError, Unsupp
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of, within_reach
 from reticent.messages import Message, said
-from reticent.records.ledger import RunLedger, ledger_of
 from reticent.registry import parameters_of
 from reticent.risk.report import Questions
 
@@ -22,7 +21,8 @@ def inputs_of(certificate: Certificate) -> Inputs:
     Raises:
         ArtifactError: it names a mechanism, attacker, question or ledger that does not exist or is out of bounds.
     """
-    ledger = _ledger(certificate)
+    ledger = certificate.ledger
+    _check_ledger(certificate)
     mechanism = mechanism_of(certificate.mechanism) if ledger is None else within_reach(ledger.mechanism())
     _check_releases(certificate, mechanism)
     asked = tuple(
@@ -43,13 +43,13 @@ def inputs_of(certificate: Certificate) -> Inputs:
     )
 
 
-def _ledger(certificate: Certificate) -> RunLedger | None:
-    if certificate.ledger is None:
-        return None
+def _check_ledger(certificate: Certificate) -> None:
+    ledger = certificate.ledger
+    if ledger is None:
+        return
+    if certificate.edition is Edition.COMPLETE and ledger.diagnostics is None:
+        raise ArtifactError("ledger.diagnostics is missing")
     try:
-        ledger = ledger_of(certificate.ledger, "ledger")
-        if certificate.edition is Edition.COMPLETE and ledger.diagnostics is None:
-            raise ArtifactError("ledger.diagnostics is missing")
         steps = max(ledger.steps, ledger.counted)
         mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": steps})
         ledger.mechanism()
@@ -57,7 +57,6 @@ def _ledger(certificate: Certificate) -> RunLedger | None:
         raise
     except (ReticentError, ValueError, OverflowError) as error:
         raise ArtifactError(f"ledger: {error}") from None
-    return ledger
 
 
 def _check_releases(certificate: Certificate, mechanism: Mechanism) -> None:

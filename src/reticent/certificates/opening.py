@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from reticent.certificates.schema import Certificate, Edition
+from reticent.certificates.schema import Certificate
 from reticent.errors import ArtifactError
+from reticent.facts.base import section
 from reticent.io.commitments import opens
 from reticent.io.files import sha256_file
 from reticent.io.models import Sha256, validated
 from reticent.io.strict import dumps, load
+from reticent.records.ledger import RunLedger
+from reticent.records.parts import DataRecord, PublicData
 from reticent.risk.report import Record
 
 _LARGEST = 1 << 16
 _SAYS = {
-    "training-data": "the records as the model saw them",
-    "table-file": "the file of the table",
-    "table-schema": "the schema of the table",
+    "training_data": "the records as the model saw them",
+    "table_file": "the file of the table",
+    "table_schema": "the schema of the table",
 }
 
 
@@ -43,41 +45,22 @@ class Opening(Record):
         """Strict JSON text."""
         return dumps(self.model_dump(mode="json", by_alias=True))
 
-    def digests(self) -> dict[str, str]:
-        """The digests by what they are of."""
-        known = self.model_dump(exclude={"schema_", "salt"}, exclude_none=True)
-        return {name.replace("_", "-"): digest for name, digest in known.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What an opening shows.
-
-    Attributes:
-        problems: what does not open.
-        compared: what does, as sentences.
-    """
-
-    problems: tuple[str, ...]
-    compared: tuple[str, ...]
+    def opens(self, name: str, commitment: str) -> bool:
+        """Whether a commitment is to the digest that has this name here."""
+        digest: str | None = getattr(self, name)
+        return digest is not None and opens(commitment, self.salt, name.replace("_", "-"), bytes.fromhex(digest))
 
 
 def opening_of(certificate: Certificate) -> Opening | None:
     """The opening that belongs to a complete certificate; None where nothing is committed to."""
     ledger = certificate.ledger
-    if certificate.edition is Edition.PUBLIC or ledger is None or "salt" not in ledger.get("data", {}):
+    if ledger is None or not isinstance(ledger.data, DataRecord):
         return None
-    data, table = ledger["data"], _table(ledger)
-    return Opening(
-        salt=data["salt"],
-        training_data=data["content_hash"],
-        table_file=table.get("file_sha256"),
-        table_schema=table.get("schema_sha256"),
-    )
+    return Opening(salt=ledger.data.salt, training_data=ledger.data.content_hash, **_of_the_table(ledger, "sha256"))
 
 
-def check_opening(certificate: Certificate, path: Path, data: Path | None) -> Opened:
-    """Open every commitment of a public certificate.
+def check_opening(certificate: Certificate, path: Path, data: Path | None) -> tuple[list[str], list[str]]:
+    """Open every commitment of a public certificate: what does not open, and what does, as sentences.
 
     Args:
         data: the file of the table, to compare with the digest that was opened.
@@ -86,16 +69,21 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None) -> Op
         ArtifactError: there is nothing to open, or a file cannot be read.
     """
     opening = validated(Opening, load(path, _LARGEST), str(path))
-    found = _commitments(certificate)
+    ledger = certificate.ledger
+    if ledger is None or not isinstance(ledger.data, PublicData):
+        raise ArtifactError(
+            "the certificate has no commitment to open: --opening is for the public certificate of a run"
+        )
+    found = {"training_data": ledger.data.commitment, **_of_the_table(ledger, "commitment")}
     problems, compared = [], []
-    digests = opening.digests()
     for name, commitment in found.items():
-        if name not in digests or not opens(commitment, opening.salt, name, bytes.fromhex(digests[name])):
-            problems.append(f"{path} does not open the commitment to {_SAYS[name]}")
+        if opening.opens(name, commitment):
+            digest = getattr(opening, name)
+            compared.append(f"{path} opens the commitment to {_SAYS[name]}: SHA-256 {digest}.")
         else:
-            compared.append(f"{path} opens the commitment to {_SAYS[name]}: SHA-256 {digests[name]}.")
+            problems.append(f"{path} does not open the commitment to {_SAYS[name]}")
     if data is not None:
-        if opening.table_file is None or "table-file" not in found:
+        if opening.table_file is None or "table_file" not in found:
             raise ArtifactError(f"{path} does not open a file: compare the digest of the records in Python")
         if not data.is_file():
             raise ArtifactError(f"{data} is not a file")
@@ -103,26 +91,11 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None) -> Op
             compared.append(f"{data} is the table that was trained on.")
         else:
             problems.append(f"{data} is another table")
-    return Opened(tuple(problems), tuple(compared))
+    return problems, compared
 
 
-def _commitments(certificate: Certificate) -> dict[str, str]:
-    ledger = certificate.ledger or {}
-    data = ledger.get("data")
-    if certificate.edition is Edition.COMPLETE or not isinstance(data, dict) or "commitment" not in data:
-        raise ArtifactError(
-            "the certificate has no commitment to open: --opening is for the public certificate of a run"
-        )
-    table = _table(ledger)
-    known = {
-        "training-data": data["commitment"],
-        "table-file": table.get("file_commitment"),
-        "table-schema": table.get("schema_commitment"),
-    }
-    return {name: commitment for name, commitment in known.items() if isinstance(commitment, str)}
-
-
-def _table(ledger: dict[str, Any]) -> dict[str, Any]:
-    asked = ledger.get("config", {}).get("data")
-    table = asked.get("table") if isinstance(asked, dict) else None
-    return table if isinstance(table, dict) else {}
+def _of_the_table(ledger: RunLedger, what: str) -> dict[str, str]:
+    """What a ledger states of a table and of its schema."""
+    table = section(section(ledger.asked, "data"), "table")
+    found = {f"table_{part}": table.get(f"{part}_{what}") for part in ("file", "schema")}
+    return {name: text for name, text in found.items() if isinstance(text, str)}

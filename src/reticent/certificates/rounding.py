@@ -8,6 +8,7 @@ BLAS kernels and thread counts, the differences stay below the slack given here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
@@ -16,6 +17,8 @@ from reticent.risk.report import MEASURES
 
 Path = tuple[str, ...]
 """Keys and indices from the root of a record to a leaf, as text."""
+Settle = Callable[[Path, float], float]
+"""From a path and the number that was computed there to the number that the document states."""
 
 _DIGITS = {"mu": (4, 5e-6), "mu_at_rates_above": (4, 5e-6), "delta_at_epsilon": (5, 5e-7)}
 _OTHER = (8, 2e-9)
@@ -69,13 +72,13 @@ def agrees(path: Path, stated: float, found: float, tolerance: float = 0.0) -> b
     return low <= stated <= high and len(Decimal(repr(stated)).normalize().as_tuple().digits) <= digits
 
 
-def replaced(value: Any, new: dict[Path, Any], path: Path = ()) -> Any:
-    """JSON data with the leaves at some paths replaced."""
+def stated(value: Any, settle: Settle, path: Path) -> Any:
+    """JSON data at ``path`` of a document, with the numbers that it states instead of those that were computed."""
     if isinstance(value, dict):
-        return {key: replaced(item, new, (*path, str(key))) for key, item in value.items()}
+        return {key: stated(item, settle, (*path, str(key))) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [replaced(item, new, (*path, str(i))) for i, item in enumerate(value)]
-    return new.get(path, value)
+        return [stated(item, settle, (*path, str(i))) for i, item in enumerate(value)]
+    return settle(path, value) if isinstance(value, float) else value
 
 
 def _rounds_up(path: Path) -> bool:

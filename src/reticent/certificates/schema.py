@@ -11,17 +11,25 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 
 from reticent.certificates.declared_text import LONGEST, declarable
 from reticent.certificates.policy import Policy
 from reticent.errors import ArtifactError
 from reticent.facts.base import Silent, Word
 from reticent.io.models import Sha256, Terse, validated
-from reticent.io.strict import LARGEST_INTEGER, canonical, load
+from reticent.io.strict import LARGEST_INTEGER, canonical, load, portable
 from reticent.io.times import Date, moment
 from reticent.proofs import Status
-from reticent.records.ledger import unstated
+from reticent.records.ledger import RunLedger, ledger_of
 from reticent.records.publication import CONSENTS
 from reticent.risk.report import AssessmentRecord, ConditionText, Record, Said
 from reticent.text import Brief
@@ -39,6 +47,29 @@ _MOST_CITED = 64
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST), AfterValidator(declarable)]
 Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
 Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
+
+
+def _read(ledger: Any) -> Any:
+    """The ledger of a document; where it is not spelled as it is written, other readers would see other facts."""
+    if not isinstance(ledger, dict):
+        return ledger
+    found = ledger_of(ledger, "ledger")
+    if canonical(_written(found)) != canonical(ledger):
+        raise ArtifactError("ledger: is not spelled as a ledger is written")
+    return found
+
+
+def _written(ledger: RunLedger) -> Any:
+    return portable(ledger.model_dump(mode="json", by_alias=True))
+
+
+Ran = Annotated[
+    RunLedger,
+    BeforeValidator(_read),
+    PlainSerializer(_written),
+    WithJsonSchema({"additionalProperties": True, "type": "object"}),
+]
+"""The ledger of a run, which has a schema of its own."""
 
 
 class Edition(StrEnum):
@@ -134,12 +165,6 @@ class QuestionRecord(Record):
     secret_bits: Asked
     guesses: Asked
 
-    @model_validator(mode="after")
-    def _guesses_are_of_a_secret(self) -> QuestionRecord:
-        if not self.secret_bits and self.guesses != [1]:
-            raise ValueError("guesses must be 1 where no secret is asked about")
-        return self
-
 
 class CurvePoints(Record):
     """Points of one trade-off curve, in order of increasing false positive rate."""
@@ -226,7 +251,7 @@ class Certificate(Brief, Record):
     warnings: list[WarningRecord]
     theorems: dict[str, TheoremRecord]
     conditions: dict[str, ConditionText]
-    ledger: dict[str, Any] | None
+    ledger: Ran | None = Field(title="Ledger")
     do_not_publish: list[str]
     policy: Policy | None = None
     requirements: Annotated[tuple[RequirementRecord, ...], Field(max_length=_MOST_REQUIREMENTS)] = ()
@@ -244,13 +269,13 @@ class Certificate(Brief, Record):
         """Conditions that nobody vouches for although a program that was recorded could: no policy accepts them."""
         found = (one for record in self.assessments for one in record.conditions)
         assumed = frozenset(one.key for one in found if one.status is Status.ASSUMED)
-        return assumed & (self.declared.silent | unstated(self.ledger))
+        return assumed & (self.declared.silent | (frozenset() if self.ledger is None else self.ledger.unstated))
 
     @property
     def subject_given(self) -> bool:
         """Whether the subject is what the issuer wrote, and not what stands there where nobody gives one."""
-        data = (self.ledger or {}).get("data")
-        named = OF_A_RUN.format(data.get("name")) if isinstance(data, dict) else None
+        data = None if self.ledger is None else self.ledger.data
+        named = None if data is None else OF_A_RUN.format(data.name)
         return self.declared.subject not in {named, *_OURS}
 
     def _lines(self) -> list[str]:

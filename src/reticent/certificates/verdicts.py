@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reticent.adversaries import WorstCase
 from reticent.certificates.numbers import plain
@@ -21,26 +20,9 @@ from reticent.text import digits
 WORST = WorstCase.name
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One requirement in words.
-
-    Attributes:
-        met: whether it is.
-        says: what is required and what was found, as sentences without their full stops.
-    """
-
-    met: bool
-    says: tuple[Message, ...]
-
-
-def verdicts(certificate: Certificate) -> list[Verdict]:
-    """One for each requirement of the document, in its order."""
-    known = {one.name: one for one in _judged(certificate)}
-    return [
-        Verdict(one.passed, _words(known.get(one.name, Check(one.name, one.passed, one.detail))))
-        for one in certificate.requirements
-    ]
+def verdicts(certificate: Certificate) -> list[tuple[bool, tuple[Message, ...]]]:
+    """Of each requirement whether it is met, and sentences without their full stops: what it is, what was found."""
+    return [(one.passed, _words(one)) for one in _judged(certificate)]
 
 
 def unchecked(certificate: Certificate) -> list[tuple[Message, Message]]:

@@ -162,14 +162,9 @@ class _Comparison:
         self.equal = 0
         self.differences: list[Difference] = []
 
-    def settle(self, index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
-        """The numbers to state: those of the document where they agree or nearly agree, else our own, rounded."""
-        return {path: self._settled(("assessments", str(index), *path), path, x) for path, x in computed.items()}
-
-    def _settled(self, where: Path, path: Path, found: Any) -> Any:
-        stated = self._stated.get(where)
-        if not isinstance(found, float):
-            return found
+    def settle(self, where: Path, found: float) -> float:
+        """The number to state: that of the document where it agrees or nearly agrees, else our own, rounded."""
+        stated, path = self._stated.get(where), where[2:]
         ours = settled(path, found)
         if isinstance(stated, float) and stated == ours:  # nearly all
             return stated

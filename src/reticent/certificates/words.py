@@ -187,7 +187,7 @@ def of_secrets(certificate: Certificate) -> Mapping[Status, list[Line]]:
 def _said(certificate: Certificate, known: Condition) -> Message:
     """A condition in words; of noise that was checked, what the program looked at; and where a warning denies it."""
     if known == _NOISE and certificate.ledger is not None:
-        return known.says.under("watched" if certificate.ledger.get("config") is None else "trained")
+        return known.says.under("watched" if certificate.ledger.config is None else "trained")
     false = denied(certificate) if known == _PREPARED else None
     return false or of_clients(certificate, known.says)
 

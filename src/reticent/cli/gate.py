@@ -64,9 +64,14 @@ def gate(
 ) -> None:
     """Verify a certificate and check it against a policy; exit code 1 on a breach, 2 when nothing can be checked."""
     from reticent.certificates import gate_report
-    from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems
-    from reticent.certificates.check import weights_problems as other_weights
-    from reticent.certificates.gate import Shown, check
+    from reticent.certificates.check import (
+        Checked,
+        read_document,
+        refuse_without_key,
+        signature_problems,
+        weights_problems,
+    )
+    from reticent.certificates.gate import check
     from reticent.certificates.policy import load_policy
     from reticent.certificates.requirements import Check
     from reticent.certificates.verify import verify
@@ -101,11 +106,9 @@ def gate(
             raise
         document, checks = None, [Check("the certificate verifies", False, str(error))]
     else:
-        shown = Shown(
-            signed=None if key is None else not signature_problems(document, keys, signature),
-            weights=None if weights is None else not other_weights(document, weights),
-        )
-        checks = check(document, outcome, wanted, shown, now=datetime.now(UTC))
+        signed = None if key is None else not signature_problems(document, keys, signature)
+        same = None if weights is None else not weights_problems(document, weights)
+        checks = check(document, outcome, wanted, now=datetime.now(UTC), signed=signed, weights=same)
         checks += [Check("the page shows its document", False, problem) for problem in problems]
         if register is not None:
             checks += _registered(document, wanted.demanded, register, **of_register)

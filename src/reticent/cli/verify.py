@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,34 +35,12 @@ _MOST_LINES = 20
     TIMEOUT,
     JSON,
 )
-def verify(
-    certificate: Path,
-    key: tuple[Path, ...],
-    threshold: int | None,
-    signature: Path | None,
-    opening: Path | None,
-    data: Path | None,
-    weights: Path | None,
-    browser_page: Path | None,
-    tolerance: float,
-    timeout: float,
-    json: bool,
-) -> None:
+def verify(certificate: Path, browser_page: Path | None, timeout: float, json: bool, **given: Any) -> None:
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
     if browser_page is not None:
         refuse_foreign(browser_page, BROWSER_MARK)
     with limited(certificate, timeout), waiting("deriving") as progress:
-        found = check(
-            certificate,
-            key=key,
-            threshold=threshold,
-            signature=signature,
-            weights=weights,
-            opening=opening,
-            data=data,
-            tolerance=tolerance,
-            progress=progress,
-        )
+        found = check(certificate, **given, progress=progress)
     if browser_page is not None:
         write_output(browser_page, browser_checker(), BROWSER_MARK)
     if json:

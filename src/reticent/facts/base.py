@@ -31,8 +31,7 @@ Found = Iterable[tuple[str, str]]
 
 
 def _unsaid(key: str) -> str:
-    """Who says nothing at all is silent on every condition that a program can state."""
-    could = {one for fact in all_facts().values() for one in fact.silent({})}
+    could = {one for fact in all_facts().values() for one in fact.silent}
     if key not in could:
         raise ValueError(f"must be one of {', '.join(sorted(could))}")
     return key
@@ -119,9 +118,9 @@ class Fact:
         effect: on what counts, where it was found.
         vouches: which conditions a ledger establishes by it, whether it was found or not.
         watched, trained: what cannot be true of it in the ledger of a watched loop, and of ``reticent train``.
-        silent: conditions that are the program's to state, where a ledger, as JSON data, says nothing of them. What
-            they deny would make the numbers larger, so to say nothing is never worth more.
-        shows: lines of a certificate about its value, as JSON data: what to call it, and what it is.
+        silent: conditions that are the program's to state, each with whether a ledger says nothing of it. What they
+            deny would make the numbers larger, so to say nothing is never worth more.
+        shows: lines of a certificate about its value: what to call it, and what it is.
         ran_here: it is said of a run of ``reticent train``.
     """
 
@@ -134,7 +133,7 @@ class Fact:
     vouches: Callable[[RunLedger], Mapping[str, Status]] = field(default=_for_nobody, compare=False, kw_only=True)
     watched: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
     trained: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
-    silent: Callable[[Mapping[str, Any]], Iterable[str]] = field(default=_never, compare=False, kw_only=True)
+    silent: Mapping[str, Shown] = field(default_factory=dict, compare=False, kw_only=True)
     shows: Callable[[Any], Iterable[tuple[Message, Message]]] = field(default=_never, compare=False, kw_only=True)
     ran_here: bool = field(default=False, compare=False, kw_only=True)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import model_validator
 
@@ -124,16 +124,14 @@ def _vouches(run: RunLedger) -> Mapping[str, Status]:
     return {"planned-steps": Status.CHECKED if stopped and equal else Status.DECLARED}
 
 
-def _silent(document: Mapping[str, Any]) -> Iterable[str]:
+def _silent(run: RunLedger) -> bool:
     """Our trainer always has a plan."""
-    loops = [*document.get("earlier", ()), document]
-    unplanned = document.get("config") is None and any(PLANNED_STEPS.key not in one.get("facts", {}) for one in loops)
-    return [PLANNED_STEPS.key] if unplanned else []
+    return run.config is None and None in map(planned, run.loops)
 
 
-def _shows(value: Mapping[str, Any]) -> Iterable[tuple[Message, Message]]:
-    found, stop = Message("fact.at-most", steps=Figure(str(value["steps"]))), value.get("stop_at")
-    yield Message("fact.planned"), found if stop is None else found.under("stops").given(target=str(stop))
+def _shows(plan: PlannedSteps) -> Iterable[tuple[Message, Message]]:
+    found, stop = Message("fact.at-most", steps=Figure(str(plan.steps))), plan.stop_at
+    yield Message("fact.planned"), found if stop is None else found.under("stops").given(target=stop)
 
 
 PLANNED_STEPS = Fact(
@@ -142,7 +140,7 @@ PLANNED_STEPS = Fact(
     stated=PlannedSteps,
     effect=_charged,
     vouches=_vouches,
-    silent=_silent,
+    silent={"planned-steps": _silent},
     shows=_shows,
 )
 STOPPED_EARLY = Fact(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 from reticent.facts.base import Fact, Found, section
 from reticent.facts.draws import VOUCHED
@@ -80,11 +80,9 @@ def _problems(run: RunLedger) -> Found:
         yield "start.salt", "is there, and the ledger that it continues is not"
 
 
-def _silent(document: Mapping[str, Any]) -> Iterable[str]:
+def _silent(run: RunLedger) -> bool:
     """Where the model of our trainer is a class of one's own, nobody stated its start."""
-    config = document.get("config")
-    known = isinstance(config, dict) and section(config, "model").get("kind", "") != "custom"
-    return [] if known else [_WHAT]
+    return run.config is None or section(run.config, "model").get("kind", "") == "custom"
 
 
-STEPS_BEFORE = Fact("steps-before-the-watch", vouches=_vouches, watched=(_problems,), silent=_silent)
+STEPS_BEFORE = Fact("steps-before-the-watch", vouches=_vouches, watched=(_problems,), silent={_WHAT: _silent})

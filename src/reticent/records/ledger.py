@@ -9,7 +9,7 @@ sampling, and where no proof covers the run at all, the mechanism is one without
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -233,7 +233,8 @@ class RunLedger(Brief, Terse):
     @property
     def unstated(self) -> frozenset[str]:
         """Conditions that the program did not state, where it could have: assumed then is silence."""
-        return unstated(self.model_dump(mode="json", by_alias=True, exclude={"diagnostics"}))
+        every = (found for fact in all_facts().values() for found in fact.silent.items())
+        return frozenset(key for key, says_nothing in every if says_nothing(self))
 
     @property
     def contraction(self) -> float | None:
@@ -350,13 +351,6 @@ def ledger_of(document: Any, where: str) -> RunLedger:
         again = "run the training again with this version of reticent"
         raise ArtifactError(f"{where}: a ledger of an earlier version ({schema}): {again}")
     return validated(RunLedger, document, where)
-
-
-def unstated(ledger: Mapping[str, Any] | None) -> frozenset[str]:
-    """What the program that wrote a ledger, as its JSON document, did not state; see ``RunLedger.unstated``."""
-    if ledger is None:
-        return frozenset()
-    return frozenset(key for fact in all_facts().values() for key in fact.silent(ledger))
 
 
 def held(what: object, *others: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.facts.base import Word
 from reticent.facts.steps import MOST_STEPS, Generator, Randomness
 from reticent.io.commitments import commit
@@ -13,8 +14,6 @@ from reticent.io.models import (
     Closed,
     Count,
     Finite,
-    NonNegative,
-    Positive,
     Sha256,
     Share,
     Terse,
@@ -156,28 +155,6 @@ class Environment(Terse):
     left_out = ("seeds",)
 
 
-class MeasuredChange(Closed):
-    """What a recorder accumulated about one attribute: the fields of its ``SensitivityRecord``.
-
-    Attributes:
-        steps: noisy updates seen.
-        scope: whose gradients were compared.
-        squared_change, published_squared_change: sums over steps of squared distances of clipped gradients.
-        mask_term, largest_mask_term: sum over steps of the mask term, and the largest of a step.
-        noise_multiplier: at which mask terms were evaluated.
-        budget: largest ``mask_term`` that a filter allowed, fixed before training, or None.
-    """
-
-    steps: Count
-    scope: Name
-    squared_change: NonNegative
-    mask_term: NonNegative
-    largest_mask_term: NonNegative
-    published_squared_change: NonNegative | None
-    noise_multiplier: Positive
-    budget: NonNegative | None = None
-
-
 class Diagnostics(Terse):
     """Computed from the training records without noise: not covered by any guarantee.
 
@@ -195,7 +172,7 @@ class Diagnostics(Terse):
     clipped: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
     seconds: Finite
     train_accuracy: Share | None = None
-    sensitivity: MeasuredChange | None = None
+    sensitivity: SensitivityRecord | None = None
     start_salt: Sha256 | None = None
 
     left_out = ("train_accuracy", "sensitivity", "start_salt")

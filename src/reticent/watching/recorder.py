@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import ValidationError
-
 from reticent import facts
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError
 from reticent.facts import Fact
 from reticent.facts.base import Seen, word
 from reticent.facts.steps import ClippingRecord, Drawn, Generator, SamplerRecord, Source
 from reticent.mechanisms.units import Unit
 from reticent.records.ledger import RunLedger
-from reticent.records.parts import Diagnostics, Environment, MeasuredChange
+from reticent.records.parts import Diagnostics, Environment
 from reticent.watching import declared, models, optimisers, seeds
 from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
@@ -295,7 +292,7 @@ class Recorder:
                 batch_sizes=tuple(steps.batch_sizes),
                 clipped=tuple(steps.clipped),
                 seconds=self.seconds,
-                sensitivity=self._measured(),
+                sensitivity=None if self.sensitive is None else self.sensitive.measured(),
                 start_salt=None if start is None else start.salt,
             ),
         ).sealed()
@@ -349,14 +346,6 @@ class Recorder:
     def _mixing_now(self) -> tuple[str, ...]:
         """Layers that mix records, as far as the model is looked at again."""
         return tuple(dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)]))
-
-    def _measured(self) -> MeasuredChange | None:
-        if self.sensitive is None:
-            return None
-        try:
-            return MeasuredChange(**asdict(self.sensitive.record()))
-        except (UnsupportedError, ValidationError):
-            return None
 
     def _sampler_record(self) -> SamplerRecord:
         seen, rates = self.sampler, [rate for rate in self.steps.rates if rate is not None]

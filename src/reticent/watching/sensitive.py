@@ -7,6 +7,7 @@ reason, and never guessed.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -140,6 +141,14 @@ class SensitiveWatch:
         if self._recorder is None:
             raise UnsupportedError("sensitive: no step was measured")
         return self._recorder.record()
+
+    def measured(self) -> SensitivityRecord | None:
+        """What was recorded, where it is whole and finite: what a ledger holds."""
+        try:
+            found = self.record()
+        except UnsupportedError:
+            return None
+        return found if math.isfinite(found.mask_term) else None
 
     def _try(self, what: Callable[[], None]) -> None:
         """Training goes on whatever happens here; the record does not."""
