@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reticent import records as ledgers
 from reticent.adversaries import Adversary
 from reticent.adversaries.codec import adversary_of, kind_of
 from reticent.adversaries.witness import Witness
@@ -11,7 +12,6 @@ from reticent.errors import ArtifactError, ParameterError, ReticentError, Unsupp
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of, within_reach
 from reticent.messages import Message, said
-from reticent.records.ledger import RunLedger, ledger_of
 from reticent.registry import parameters_of
 from reticent.risk.report import Questions
 
@@ -29,9 +29,8 @@ def inputs_of(certificate: Certificate) -> Inputs:
         (adversary_of(record.adversary, record.parameters), _relation(record.neighbouring))
         for record in certificate.assessments
     )
-    q = certificate.questions
     try:
-        questions = Questions(**{name: tuple(asked) for name, asked in q.model_dump().items()})
+        questions = Questions(**{name: tuple(asked) for name, asked in certificate.questions.model_dump().items()})
     except ReticentError as error:
         raise ArtifactError(f"questions: {error}") from None
     attackers = [name for name in certificate.skipped if name not in map(question, Neighbouring)]
@@ -43,11 +42,11 @@ def inputs_of(certificate: Certificate) -> Inputs:
     )
 
 
-def _ledger(certificate: Certificate) -> RunLedger | None:
+def _ledger(certificate: Certificate) -> ledgers.RunLedger | None:
     if certificate.ledger is None:
         return None
     try:
-        ledger = ledger_of(certificate.ledger, "ledger")
+        ledger = ledgers.ledger_of(certificate.ledger, "ledger")
         if certificate.edition is Edition.COMPLETE and ledger.diagnostics is None:
             raise ArtifactError("ledger.diagnostics is missing")
         steps = max(ledger.steps, ledger.counted)

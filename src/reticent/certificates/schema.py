@@ -9,20 +9,18 @@ from __future__ import annotations
 import hashlib
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from reticent.certificates.declared_text import LONGEST, declarable
 from reticent.certificates.policy import Policy
 from reticent.errors import ArtifactError
-from reticent.facts.base import Silent, Word
+from reticent.facts.base import Silent, Word, unstated
 from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
 from reticent.proofs import Status
-from reticent.records.ledger import unstated
-from reticent.records.publication import CONSENTS
 from reticent.risk.report import AssessmentRecord, ConditionText, Record, Said
 from reticent.text import Brief
 
@@ -39,6 +37,9 @@ _MOST_CITED = 64
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST), AfterValidator(declarable)]
 Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
 Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
+Consent = Literal["names", "accuracy"]
+CONSENTS = get_args(Consent)
+"""What an issuer can consent to publish of records that are not public."""
 
 
 class Edition(StrEnum):
@@ -105,7 +106,7 @@ class Declaration(Record, Terse):
     expires: Date | None = None
     weights_sha256: Sha256 | None = None
     run_signed_by: Sha256 | None = None
-    publishes: tuple[Literal["names", "accuracy"], ...] = ()
+    publishes: tuple[Consent, ...] = ()
     releases: Annotated[tuple[CitedRelease | None, ...], Field(max_length=_MOST_CITED)] = ()
 
     left_out = ("releases",)
@@ -244,7 +245,7 @@ class Certificate(Brief, Record):
         """Conditions that nobody vouches for although a program that was recorded could: no policy accepts them."""
         found = (one for record in self.assessments for one in record.conditions)
         assumed = frozenset(one.key for one in found if one.status is Status.ASSUMED)
-        return assumed & (self.declared.silent | unstated(self.ledger))
+        return assumed & (self.declared.silent | (frozenset() if self.ledger is None else unstated(self.ledger)))
 
     @property
     def subject_given(self) -> bool:

@@ -32,7 +32,7 @@ Found = Iterable[tuple[str, str]]
 
 def _unsaid(key: str) -> str:
     """Who says nothing at all is silent on every condition that a program can state."""
-    could = {one for fact in all_facts().values() for one in fact.silent({})}
+    could = unstated({})
     if key not in could:
         raise ValueError(f"must be one of {', '.join(sorted(could))}")
     return key
@@ -195,6 +195,11 @@ class Fact:
 def all_facts() -> dict[str, Fact]:
     """Every fact by key, in the order in which people see them."""
     return {fact.key: fact for fact in kinds("reticent.facts")}
+
+
+def unstated(ledger: Mapping[str, Any]) -> frozenset[str]:
+    """What the program that wrote a ledger, as its JSON document, did not state; see ``RunLedger.unstated``."""
+    return frozenset(key for fact in all_facts().values() for key in fact.silent(ledger))
 
 
 def known(key: str) -> Fact:

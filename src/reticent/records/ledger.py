@@ -9,7 +9,7 @@ sampling, and where no proof covers the run at all, the mechanism is one without
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.facts import Fact, all_facts, known
-from reticent.facts.base import Word
+from reticent.facts.base import Word, unstated
 from reticent.facts.draws import rearranges
 from reticent.facts.hidden_steps import contraction_of, unequal_settings, unequal_steps
 from reticent.facts.selected_run import SelectionRecord
@@ -350,13 +350,6 @@ def ledger_of(document: Any, where: str) -> RunLedger:
         again = "run the training again with this version of reticent"
         raise ArtifactError(f"{where}: a ledger of an earlier version ({schema}): {again}")
     return validated(RunLedger, document, where)
-
-
-def unstated(ledger: Mapping[str, Any] | None) -> frozenset[str]:
-    """What the program that wrote a ledger, as its JSON document, did not state; see ``RunLedger.unstated``."""
-    if ledger is None:
-        return frozenset()
-    return frozenset(key for fact in all_facts().values() for key in fact.silent(ledger))
 
 
 def held(what: object, *others: Any) -> Any:
