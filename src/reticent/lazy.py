@@ -53,10 +53,11 @@ def attached(
     return read, listed, names
 
 
-def kinds(package: str) -> Iterator[Any]:
-    """The built-in kinds of a registry, by the stub file of their package."""
+def kinds(package: str, file: str = "") -> Iterator[Any]:
+    """The built-in kinds of a registry, by the stub file of their package; with ``file``, those at home in one."""
     import_module(package)
-    return (getattr(import_module(source), name) for name, source in _where(package, "# kinds").items())
+    listed = _where(package, "# kinds").items()
+    return (getattr(import_module(source), name) for name, source in listed if file in ("", *source.split(".")))
 
 
 def _where(package: str, after: str = "") -> dict[str, str]:

@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from reticent.certificates.facts import unsupported
-from reticent.certificates.opening import check_opening
 from reticent.certificates.schema import LARGEST_FILE, Certificate
 from reticent.certificates.sentences import STOP, persons
 from reticent.certificates.verify import Verification, verify
 from reticent.certificates.words import denied
 from reticent.errors import ArtifactError
 from reticent.io.files import read_text, sha256_file
-from reticent.io.strict import dumps
+from reticent.io.strict import dumps, loads
 from reticent.io.times import moment
 
 
@@ -127,13 +126,14 @@ def check(
     document, problems = read_document(certificate) if isinstance(certificate, Path) else (certificate, [])
     refuse_without_key(signature, key, threshold)
     verification = verify(document, tolerance=tolerance, progress=progress)
-    problems += _expired(document)
-    problems += signature_problems(document, key, signature, threshold)
+    problems += [*_expired(document), *signature_problems(document, key, signature, threshold)]
     other = weights_problems(document, weights)
     problems += other
-    compared = [f"Signed with the key of {one}." for one in _signers(document, key, signature)]
+    compared = [f"Signed with the key of {one}." for one in (_signers(document, key, signature) if key else ())]
     compared += [] if weights is None or other else [f"{weights} is the model that it is about."]
     if opening is not None:
+        from reticent.certificates.opening import check_opening
+
         unopened, opened = check_opening(document, opening, data)
         problems, compared = [*problems, *unopened], [*compared, *opened]
     elif data is not None:
@@ -159,15 +159,17 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
     Raises:
         ArtifactError: it is neither, or cannot be read.
     """
-    from reticent.certificates import page
-
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise ArtifactError(f"{path} is empty")
     if text.lstrip()[0] not in "<{":
         raise ArtifactError(f"{path} is not a certificate: neither its page nor its JSON")
-    document = page.document_in(text, str(path))
-    difference = page.first_difference(text, document) if page.is_page(text) else None
+    if text.lstrip()[0] == "{":
+        return Certificate.parse(loads(text, str(path)), str(path)), []
+    from reticent.certificates import page
+
+    document = page.embedded(text, str(path))
+    difference = page.first_difference(text, document)
     return document, [] if difference is None else [f"the page is not what its document renders to, {difference}"]
 
 
@@ -185,11 +187,11 @@ def signature_problems(
     Raises:
         ArtifactError: a file cannot be read, or the threshold fits no number of keys.
     """
+    if not key:
+        return []
     from reticent.certificates.signature import check_threshold, load_envelope
     from reticent.signing.keys import key_id, load_public_key
 
-    if not key:
-        return []
     keys = list(dict.fromkeys(key))
     wanted = check_threshold(keys, threshold)
     if not document.signatures and detached is None:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from reticent import __version__
+from reticent import records as ledgers
 from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.adversaries.codec import parameters
 from reticent.adversaries.from_ledger import assess_seen
 from reticent.adversaries.report import assessment_record, measures
 from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
-from reticent.certificates.requirements import judged
 from reticent.certificates.rounding import COMPUTED, Path, Settle, leaves, settled, stated
 from reticent.certificates.schema import (
     Certificate,
@@ -41,8 +41,6 @@ from reticent.mechanisms.codec import mechanism_record
 from reticent.messages import Message, said
 from reticent.proofs import Status
 from reticent.proofs.references import PAPERS, THEOREMS
-from reticent.records.ledger import RunLedger
-from reticent.records.publication import published
 from reticent.risk.report import Questions, condition_texts
 
 NOT_ASKED, PRIVATE = Message("refused.not-asked"), Message("refused.private")
@@ -69,7 +67,7 @@ class Inputs:
     questions: Questions
     skipped: Mapping[str, Message] = field(default_factory=dict)
     edition: Edition = Edition.COMPLETE
-    ledger: RunLedger | None = None
+    ledger: ledgers.RunLedger | None = None
     policy: Policy | None = None
 
 
@@ -117,6 +115,8 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
     }
     if inputs.policy is None:
         return Certificate.sealed(**fields)
+    from reticent.certificates.requirements import judged
+
     checks = judged(Certificate(content_sha256="", **fields), inputs.policy)
     met = [RequirementRecord(name=said(one.name), passed=one.passed, detail=said(one.detail)) for one in checks]
     return Certificate.sealed(**fields, policy=inputs.policy, requirements=met)
@@ -241,9 +241,9 @@ def _private_paths(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> li
     return paths if inputs.ledger is None else [*paths, *_withheld(inputs.ledger, inputs.declared)]
 
 
-def _withheld(ledger: RunLedger, declared: Declaration) -> list[str]:
+def _withheld(ledger: ledgers.RunLedger, declared: Declaration) -> list[str]:
     """What the public edition leaves out of the ledger or states otherwise, by path."""
-    shown = published(ledger, declared.publishes)
+    shown = ledgers.published(ledger, declared.publishes)
     whole, kept = (leaves(one.model_dump(mode="json")) for one in (ledger, shown))
     paths = {path for path in whole if whole[path] is not None and kept.get(path) != whole[path]}
     return sorted({".".join(("ledger", *_named(path))) for path in paths})

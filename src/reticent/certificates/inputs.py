@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reticent import records as ledgers
 from reticent.adversaries import Adversary
 from reticent.adversaries.codec import adversary_of, kind_of
 from reticent.adversaries.witness import Witness
@@ -29,9 +30,8 @@ def inputs_of(certificate: Certificate) -> Inputs:
         (adversary_of(record.adversary, record.parameters), _relation(record.neighbouring))
         for record in certificate.assessments
     )
-    q = certificate.questions
     try:
-        questions = Questions(**{name: tuple(asked) for name, asked in q.model_dump().items()})
+        questions = Questions(**{name: tuple(asked) for name, asked in certificate.questions.model_dump().items()})
     except ReticentError as error:
         raise ArtifactError(f"questions: {error}") from None
     attackers = [name for name in certificate.skipped if name not in map(question, Neighbouring)]

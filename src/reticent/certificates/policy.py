@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +13,6 @@ from reticent.adversaries import ADVERSARIES
 from reticent.curves import from_advantage
 from reticent.errors import ArtifactError
 from reticent.facts import all_facts
-from reticent.io import yaml
 from reticent.io.models import Sha256, validated
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS, Claim
@@ -34,10 +33,11 @@ Real = Annotated[float, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 
 
-def _among(names: Collection[str]) -> AfterValidator:
+def _among(listed: Callable[[], Collection[str]]) -> AfterValidator:
     """A name that exists: a policy that forbids what never happens would pass everything."""
 
     def known(name: str) -> str:
+        names = listed()
         if name not in names:
             raise ValueError(f"must be a name that exists{did_you_mean(name, names)}")
         return name
@@ -56,8 +56,8 @@ def _attacker(name: str) -> str:
     return name
 
 
-Warned = Annotated[str, _among(sorted(fact.key for fact in all_facts().values() if fact.said))]
-Accepted = Annotated[str, _among(CONDITIONS)]
+Warned = Annotated[str, _among(lambda: sorted(fact.key for fact in all_facts().values() if fact.said))]
+Accepted = Annotated[str, _among(lambda: CONDITIONS)]
 
 
 class Limit(Record):
@@ -173,6 +173,8 @@ def load_policy(path: Path) -> Policy:
     Raises:
         ArtifactError: the file is missing, no YAML, or has a key or value that is not allowed.
     """
+    from reticent.io import yaml
+
     document = yaml.load_file(path)
     if not isinstance(document, dict):
         raise ArtifactError(f"{path}: must be a mapping of keys to values")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -29,8 +29,6 @@ from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load, portable
 from reticent.io.times import Date, moment
 from reticent.proofs import Status
-from reticent.records.ledger import RunLedger, ledger_of
-from reticent.records.publication import CONSENTS
 from reticent.risk.report import AssessmentRecord, ConditionText, Record, Said
 from reticent.text import Brief
 
@@ -47,12 +45,19 @@ _MOST_CITED = 64
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST), AfterValidator(declarable)]
 Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
 Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
+Consent = Literal["names", "accuracy"]
+CONSENTS = get_args(Consent)
+"""What an issuer can consent to publish of records that are not public."""
 
 
 def _read(ledger: Any) -> Any:
     """The ledger of a document; where it is not spelled as it is written, other readers would see other facts."""
-    if not isinstance(ledger, dict):
+    from reticent.records.ledger import RunLedger, ledger_of
+
+    if isinstance(ledger, RunLedger):
         return ledger
+    if not isinstance(ledger, dict):
+        raise ValueError("must be an object")
     found = ledger_of(ledger, "ledger")
     if canonical(_written(found)) != canonical(ledger):
         raise ArtifactError("ledger: is not spelled as a ledger is written")
@@ -63,13 +68,18 @@ def _written(ledger: RunLedger) -> Any:
     return portable(ledger.model_dump(mode="json", by_alias=True))
 
 
-Ran = Annotated[
-    RunLedger,
-    BeforeValidator(_read),
-    PlainSerializer(_written),
-    WithJsonSchema({"additionalProperties": True, "type": "object"}),
-]
-"""The ledger of a run, which has a schema of its own."""
+if TYPE_CHECKING:
+    from reticent.records.ledger import RunLedger
+
+    Ran = RunLedger
+else:  # a document without a ledger loads nothing of ledgers
+    Ran = Annotated[
+        Any,
+        BeforeValidator(_read),
+        PlainSerializer(_written),
+        WithJsonSchema({"additionalProperties": True, "type": "object"}),
+    ]
+    """The ledger of a run, which has a schema of its own."""
 
 
 class Edition(StrEnum):
@@ -136,7 +146,7 @@ class Declaration(Record, Terse):
     expires: Date | None = None
     weights_sha256: Sha256 | None = None
     run_signed_by: Sha256 | None = None
-    publishes: tuple[Literal["names", "accuracy"], ...] = ()
+    publishes: tuple[Consent, ...] = ()
     releases: Annotated[tuple[CitedRelease | None, ...], Field(max_length=_MOST_CITED)] = ()
 
     left_out = ("releases",)

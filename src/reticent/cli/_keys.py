@@ -9,8 +9,8 @@ from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reticent.certificates.schema import CONSENTS
 from reticent.errors import ArtifactError, ParameterError
-from reticent.records.publication import CONSENTS
 from reticent.text import one_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from reticent.mechanisms import MECHANISMS, Ledger, Mechanism, OneOf, Selection
 from reticent.mechanisms.selection import runs_called
 from reticent.mechanisms.units import Unit
 from reticent.registry import Parameter, flat, gathered, parameters_of, typed
-from reticent.text import one_of
 
 _MOST_PARTS = 64
 _LARGEST_COUNT = 10**12
@@ -41,7 +40,7 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
         ArtifactError: it describes none, or one beyond every use we know.
     """
     fields = dict(record)
-    kind = fields.pop("kind", None)
+    kind: Any = fields.pop("kind", None)
     try:
         if kind == "ledger":
             return within_reach(Ledger(tuple(mechanism_of(part) for part in _parts(fields))))
@@ -49,9 +48,7 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
             return within_reach(_selection(**fields))
         if kind == "one-of":
             return within_reach(_one_of(**fields))
-        if kind not in MECHANISMS:
-            raise ParameterError("kind", kind, one_of(kind, MECHANISMS))
-        known = MECHANISMS[str(kind)]
+        known = MECHANISMS.find(kind, "kind")
         spelt = fields.keys() <= {parameter.name for parameter in parameters_of(known)}
         for parameter in parameters_of(known):
             if spelt and parameter.required and fields.get(parameter.name) is None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger
 
 NAMES, ACCURACY = "names", "accuracy"
-CONSENTS = (NAMES, ACCURACY)
 """What an issuer can consent to publish of records that are not public."""
 
 _OF_DATA = ("name", "train_fraction", "split_seed", "features", "normalise_features")
@@ -39,7 +38,7 @@ def published(ledger: RunLedger, consents: Collection[str] = ()) -> RunLedger:
 
     Args:
         ledger: of a run; a public one loses what has no place there.
-        consents: which of ``CONSENTS`` the issuer gives.
+        consents: which of ``names`` and ``accuracy`` the issuer gives.
     """
     data, seeds = ledger.data, ledger.environment.seeds
     facts = {key: value if key in all_facts() else Seen.FOUND for key, value in ledger.facts.items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from reticent import _check
 from reticent.accountants import compose, mu_limits
-from reticent.adversaries.attribute.cases import case_of
+from reticent.adversaries import attribute
 from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.worst_case import worst_case_theorems
@@ -88,7 +88,7 @@ class Attribute(Adversary):
                 "gradient_change", None, "given (a number >= 0) for the attribute attacker", shown=False
             )
         mechanism.one_record("attribute inference")
-        case = case_of(self.gradient_change, mechanism)
+        case = attribute.case_of(self.gradient_change, mechanism)
         worst = compose(mechanism, Neighbouring.REPLACE)
         bound = case.proven(worst.pessimistic)
         conditions = (*mechanism.conditions_under(Neighbouring.REPLACE), *case.conditions)

@@ -9,7 +9,8 @@ from typing import ClassVar
 from reticent import _check
 from reticent.accountants import mu_limits
 from reticent.adversaries.base import Assessment, Method
-from reticent.adversaries.relaxed.dimension.directions import DirectionLaw, relaxed_under
+from reticent.adversaries.relaxed import dimension as vectors
+from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.adversaries.relaxed.direction_unknown import DIMENSION, GRADIENTS, KNOWN_SHARE, DirectionUnknown
 from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
@@ -187,7 +188,7 @@ class Relaxed(DirectionUnknown):
         run = mechanism.training
         if run is None or neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("a law of directions is answered for DP-SGD under add/remove and zero-out only")
-        curve = relaxed_under(run, law)
+        curve = vectors.relaxed_under(run, law)
         low, value, high = law.advantage(run)
         around = law.effective_dimension()
         notes = (

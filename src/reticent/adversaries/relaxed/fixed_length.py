@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reticent import curves, mechanisms
 from reticent.adversaries.relaxed import dimension as vectors
 from reticent.adversaries.relaxed import sign
 from reticent.adversaries.relaxed.question import Question
-from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
-from reticent.mechanisms import DPSGD, Laplace, MatrixMechanism, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.messages import Message
 from reticent.proofs import Proof, condition
 
@@ -41,9 +41,9 @@ def fixed_length(asked: Question) -> Proof | None:
     """The proof that fits the release; None where none is known."""
     size, parts = asked.neighbouring.sensitivity, asked.mechanism.parts
     match asked.mechanism:
-        case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
+        case mechanisms.MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
             return _matrix(asked, asked.mechanism)
-        case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
+        case mechanisms.Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             return _laplace(asked, asked.mechanism)
     sums = [run for part in parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
     runs = [run for run in sums if not run.sampler.tells_all]  # else a displaced record shows its direction
@@ -82,11 +82,11 @@ def _common(
     By KAISSIS2022:Theorem 2: the sum of (sensitivity / noise)^2, that of the optimally weighted sum.
     """
     notes = (_LOG_2,) if dimension == 1 else (_DIFFERENCE,) if asked.neighbouring.sensitivity > 1.0 else ()
-    curve = symmetrised(RelaxedGaussianTradeOff((asked.mu[1] if mu is None else mu) ** 2, dimension))
+    curve = curves.symmetrised(curves.RelaxedGaussianTradeOff((asked.mu[1] if mu is None else mu) ** 2, dimension))
     return asked.proof(Enclosure.exact(curve), _GLRT, notes, needs)
 
 
-def _laplace(asked: Question, mechanism: Laplace) -> Proof:
+def _laplace(asked: Question, mechanism: mechanisms.Laplace) -> Proof:
     truth = sign.unknown_sign(mechanism, asked.neighbouring)
     if mechanism.releases == 1 and mechanism.sample_rate == 1.0:
         keys = ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning")
@@ -94,7 +94,7 @@ def _laplace(asked: Question, mechanism: Laplace) -> Proof:
     return asked.proof(truth, ("RETICENT:laplace-sign", "RETICENT:relaxed-meaning"), (_LOG_2,), floor=False)
 
 
-def _matrix(asked: Question, mechanism: MatrixMechanism) -> Proof | None:
+def _matrix(asked: Question, mechanism: mechanisms.MatrixMechanism) -> Proof | None:
     if mechanism.sample_rate < 1.0:
         found = fixed_length(replace(asked, mechanism=mechanism.equivalent()))
         if found is None:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from reticent import _check
+from reticent import _check, curves
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import Step
 from reticent.adversaries.base import Adversary, Assessment, Method
-from reticent.curves import RelaxedGaussianTradeOff, subsampled
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Sides, hull
 from reticent.errors import UnsupportedError
@@ -118,5 +117,6 @@ def _step(part: Mechanism) -> Step:
         raise UnsupportedError("the norm test is amplified under Poisson sampling only")
     if run.noise_multiplier == 0.0:
         raise UnsupportedError("the norm test needs noise_multiplier > 0")
-    curve = subsampled(RelaxedGaussianTradeOff(run.noise_multiplier**-2.0, run.num_parameters or 1), run.sample_rate)
+    step = curves.RelaxedGaussianTradeOff(run.noise_multiplier**-2.0, run.num_parameters or 1)
+    curve = curves.subsampled(step, run.sample_rate)
     return Step(CurvePair(curve), run.steps)

@@ -15,14 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.accountants.compose import compose
-from reticent.adversaries.relaxed.dimension import one_normal, second_moment
-from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid, log_norms
-from reticent.adversaries.relaxed.dimension.second_moment import LogMoment
+from reticent.adversaries.relaxed import dimension as vectors
 from reticent.curves._logs import TINY
-from reticent.curves.polygon import Polygon, strictest
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.errors import ParameterError
+from reticent.mechanisms import DPSGD
 
 _LEAST_RECORDS, _MOST_RECORDS = 8, 256  # of a law: fewer tell nothing, more take long
 _GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))  # x at which the mean of exp(x <u, u'>) is tabulated
@@ -88,7 +84,7 @@ class DirectionLaw:
 
         return self._interval(dimension)
 
-    def log_moment(self, counts: np.ndarray | None = None) -> LogMoment:
+    def log_moment(self, counts: np.ndarray | None = None) -> vectors.LogMoment:
         """log of the mean of exp(x <u, u'>) over pairs of different records; ``counts``: how often each was drawn.
 
         The true mean of <u, u'> is the squared length of E u. A mean of the pairs below 0 is chance, and counts as 0.
@@ -110,7 +106,7 @@ class DirectionLaw:
 
         def bound(counts: np.ndarray) -> float:
             case = run.noise_multiplier, run.sample_rate, run.steps
-            log_x = second_moment.log_chi_square(*case, self.log_moment(counts))
+            log_x = vectors.log_chi_square(*case, self.log_moment(counts))
             return float(min(0.5 * np.exp(min(0.5 * log_x, _LARGEST)), 1.0))
 
         return self._interval(bound)
@@ -129,24 +125,3 @@ class DirectionLaw:
         value = statistic(np.ones(size))
         low, high = np.quantile(draws, [0.5 - 0.5 * _LEVEL, 0.5 + 0.5 * _LEVEL])
         return min(float(low), value), value, max(float(high), value)
-
-
-def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
-    """Estimated curve for a target whose direction follows ``law``: moments, and never above the worst case.
-
-    Args:
-        run: one record per person.
-
-    Raises:
-        UnsupportedError: another release than Poisson-sampled DP-SGD with noise.
-    """
-    run.one_record("a law of directions")
-    if not run.sampler.independent or run.sample_rate == 1.0 or run.noise_multiplier == 0.0:
-        raise UnsupportedError(
-            "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"
-        )
-    norms = log_norms(run.noise_multiplier, run.sample_rate, run.steps, law.log_moment())
-    thresholds = grid(norms)
-    with np.errstate(all="ignore"):
-        moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
-        return strictest([moments, compose(run, Neighbouring.ADD_REMOVE).pessimistic])

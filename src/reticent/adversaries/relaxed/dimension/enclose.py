@@ -22,6 +22,7 @@ from reticent.adversaries.relaxed.dimension import (
     second_moment,
     whole_user,
 )
+from reticent.adversaries.relaxed.dimension.directions import DirectionLaw
 from reticent.adversaries.relaxed.dimension.norms import composed_norms
 from reticent.adversaries.relaxed.dimension.second_moment import LogMoment
 from reticent.adversaries.relaxed.sign.join import unknown_sign
@@ -30,7 +31,7 @@ from reticent.curves._logs import LOG_2
 from reticent.curves.bessel import log_mean_exponential
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
-from reticent.errors import NumericalError
+from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring
 
 _THRESHOLDS = 70  # of a bound, and 0
@@ -275,3 +276,24 @@ def _reached(rates: tuple[np.ndarray, np.ndarray]) -> Polygon:
     fpr, power = rates  # in [0, 1], or not a number: then it is left out
     curve = polygon_through(LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power)))
     return hull([curve, curve.reversed])
+
+
+def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
+    """Estimated curve for a target whose direction follows ``law``: moments, and never above the worst case.
+
+    Args:
+        run: one record per person.
+
+    Raises:
+        UnsupportedError: another release than Poisson-sampled DP-SGD with noise.
+    """
+    run.one_record("a law of directions")
+    if not run.sampler.independent or run.sample_rate == 1.0 or run.noise_multiplier == 0.0:
+        raise UnsupportedError(
+            "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"
+        )
+    norms = log_norms(run.noise_multiplier, run.sample_rate, run.steps, law.log_moment())
+    thresholds = grid(norms)
+    with np.errstate(all="ignore"):
+        moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
+        return strictest([moments, compose(run, Neighbouring.ADD_REMOVE).pessimistic])
