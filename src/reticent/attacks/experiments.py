@@ -99,10 +99,9 @@ def _participation(claim: DPSGD) -> list[Experiment]:
     size = claim.dataset_size or 0
     plan = Plan.of(claim.sample_rate, claim.steps, size)
     layers = square_layers(len(plan.records) + SPARE)
-    followed = dirac_records(layers, np.array([], dtype=int), np.array([]), size)
     norms = claim.max_grad_norm * np.geomspace(2.0, 10.0 * OVERSHOOT, len(plan.records))
     norms = np.random.default_rng(0).permutation(norms)
-    followed[torch.from_numpy(plan.records)] = dirac_records(layers, np.arange(len(norms)), norms, len(norms))
+    followed = dirac_records(layers, np.arange(len(norms)), norms, size, plan.records)
     quiet = replace(claim, noise_multiplier=min(NOISE, claim.noise_multiplier), steps=plan.steps)
     return [Experiment("participation", layers, followed, quiet)] * plan.runs
 

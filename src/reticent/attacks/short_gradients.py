@@ -35,8 +35,7 @@ def short_gradients(claim: DPSGD, plan: Plan) -> tuple[Layers, torch.Tensor, tor
     rng = np.random.default_rng(1)
     loud = rng.random(len(plan.records)) < 2.0 / 3.0
     norms = claim.max_grad_norm * rng.uniform(*_NORMS, len(loud)) * loud
-    features = dirac_records(layers, np.array([], dtype=int), np.array([]), size)
-    features[torch.from_numpy(plan.records)] = dirac_records(layers, np.arange(len(norms)), norms, len(norms))
+    features = dirac_records(layers, np.arange(len(norms)), norms, size, plan.records)
     labels = torch.zeros(size, dtype=torch.int64)
     labels[torch.from_numpy(plan.records[~loud])] = 1
     return layers, features, labels

@@ -96,13 +96,16 @@ def usable(layers: Layers) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, dataset_size: int) -> torch.Tensor:
+def dirac_records(
+    layers: Layers, coordinates: np.ndarray, norms: np.ndarray, dataset_size: int, records: np.ndarray | None = None
+) -> torch.Tensor:
     """Features of records with one non-zero gradient coordinate each; the rest of the data set is silent.
 
     Args:
         coordinates: flat position of the coordinate, one per record, doubles allowed; ``usable`` lists them.
         norms: gradient at that coordinate.
-        dataset_size: records in all; those after the canaries have gradient zero.
+        dataset_size: records in all; all but the canaries have gradient zero.
+        records: which of them are the canaries; by default the first.
 
     Returns:
         float32, shape (dataset_size, features of the probe).
@@ -121,7 +124,7 @@ def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, da
     row = np.where(bias, place - shapes[:, 0], row)
     inputs, outputs, width = _places(layers)
     features = np.zeros((dataset_size, width), dtype=np.float32)
-    records = np.arange(len(coordinates))
+    records = np.arange(len(coordinates)) if records is None else records
     features[records[~bias], (inputs[layer] + column)[~bias]] = 1.0
     features[records, outputs[layer] + row] = -np.asarray(norms)
     return torch.from_numpy(features)

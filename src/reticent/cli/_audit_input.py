@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _FORMATS = ("auto", "run", "scores", "lira", "privacy-meter")
 _ENGINES = ("local", "dask", "ray")
 _LIRA_ATTACKS = ("lira", "lira-offline")
+_SCORED = "left out for scores, which an attack has given already"
+_NO_RELEASE = "left out unless --noise-multiplier or --claim is given"
 
 
 def parse_rule(text: str, seed: int) -> ThresholdRule:
@@ -126,15 +128,12 @@ def check_fit(kind: str, attack: str, target: int, release: Mapping[str, Any]) -
     Raises:
         ParameterError: a run is given another release than its own, or finished scores an attack.
     """
-    for name, value in release.items():
-        if kind == "run" and value is not None:
-            raise ParameterError(name, value, "left out for a run, whose ledger says what it released", shown=False)
+    if kind == "run":
+        _leave_out(release, "left out for a run, whose ledger says what it released")
     if kind in ("scores", "privacy-meter") and attack != "loss":
-        raise ParameterError("attack", attack, "left out for scores, which an attack has given already", shown=False)
+        _leave_out({"attack": attack}, _SCORED)
     if kind in ("run", "scores") and target != 0:
-        raise ParameterError(
-            "target", target, "left out unless the source is a LiRA or Privacy Meter folder", shown=False
-        )
+        _leave_out({"target": target}, "left out unless the source is a LiRA or Privacy Meter folder")
 
 
 def check_unused(given: Mapping[str, Any], options: Sequence[click.Option]) -> None:
@@ -143,12 +142,15 @@ def check_unused(given: Mapping[str, Any], options: Sequence[click.Option]) -> N
     Raises:
         ParameterError: one of them is not as it is by default.
     """
-    for one in options:
-        value = given[str(one.name)]
-        if value != one.default:
-            raise ParameterError(
-                str(one.name), value, "left out for scores, which an attack has given already", shown=False
-            )
+    names = {str(one.name): one.default for one in options}
+    _leave_out({name: given[name] for name, default in names.items() if given[name] != default}, _SCORED)
+
+
+def _leave_out(options: Mapping[str, Any], wanted: str) -> None:
+    """Refuse the first of these options that was given."""
+    for name, value in options.items():
+        if value not in (None, ()):
+            raise ParameterError(name, value, wanted, shown=False)
 
 
 def kind_of(source: Path, stated: str) -> str:
@@ -209,8 +211,7 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
     if name not in _ENGINES:
         raise ParameterError("engine", name, one_of(name, _ENGINES))
     if name == "local":
-        if address is not None:
-            raise ParameterError("address", address, "left out for --engine local", shown=False)
+        _leave_out({"address": address}, "left out for --engine local")
         return Local(workers)
     if name == "ray":
         return Ray(address)
@@ -239,14 +240,11 @@ def mechanism_of(
     if dimension is not None:
         _check.count(dimension=dimension)
     if claim is not None:
-        for name, value in {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps}.items():
-            if value is not None:
-                raise ParameterError(name, value, "left out: the file of --claim says it", shown=False)
+        said = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps}
+        _leave_out(said, "left out: the file of --claim says it")
         return release_in(claim).mechanism
     if noise_multiplier is None:
-        for name, value in {"sample_rate": sample_rate, "steps": steps, "dimension": dimension}.items():
-            if value is not None:
-                raise ParameterError(name, value, "left out unless --noise-multiplier or --claim is given", shown=False)
+        _leave_out({"sample_rate": sample_rate, "steps": steps, "dimension": dimension}, _NO_RELEASE)
         return None
     if sample_rate is None and steps is None:
         return Gaussian(noise_multiplier, dimension=1 if dimension is None else dimension)
@@ -266,12 +264,9 @@ def claims_of(
         raise ParameterError(
             "noise_multiplier", None, "given, or --claim, so that --against has a release", shown=False
         )
-    for name, value in given.items():
-        if mechanism is None and value not in (None, ()):
-            raise ParameterError(
-                name, str(value), "left out unless --noise-multiplier or --claim is given", shown=False
-            )
-    if mechanism is not None:
+    if mechanism is None:
+        _leave_out(given, _NO_RELEASE)
+    else:
         names = against or ["worst-case"]
         _, attackers = told_apart(type(mechanism), names, given)
         adversaries, everything = adversaries_of(names, attackers, option="against")
