@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reticent import records as ledgers
 from reticent.adversaries import Adversary
 from reticent.adversaries.codec import adversary_of, kind_of
 from reticent.adversaries.witness import Witness
