@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reticent.certificates import words
 from reticent.certificates.schema import Certificate
@@ -12,9 +12,10 @@ from reticent.facts import known
 from reticent.io.strict import portable
 from reticent.mechanisms import MECHANISMS
 from reticent.messages import Figure, Message, said
-from reticent.records.ledger import RunLedger
-from reticent.records.parts import PublicData
 from reticent.registry import parameters_of
+
+if TYPE_CHECKING:
+    from reticent.records.ledger import RunLedger
 
 FIRST = (
     "kind", "noise_multiplier", "sample_rate", "steps", "max_grad_norm", "num_parameters", "batch_size",
@@ -76,7 +77,7 @@ def unsupported(certificate: Certificate) -> str:
 def commitment(certificate: Certificate) -> str | None:
     """The salted commitment to the data, if the ledger has one."""
     data = None if certificate.ledger is None else certificate.ledger.data
-    return data.commitment if isinstance(data, PublicData) else None
+    return getattr(data, "commitment", None)
 
 
 def records(certificate: Certificate) -> int | None:

@@ -52,14 +52,12 @@ CONSENTS = get_args(Consent)
 
 def _read(ledger: Any) -> Any:
     """The ledger of a document; where it is not spelled as it is written, other readers would see other facts."""
-    from reticent.records.ledger import RunLedger, ledger_of
-
-    if isinstance(ledger, RunLedger):
-        return ledger
-    if not isinstance(ledger, dict):
+    if ledger is None:
         raise ValueError("must be an object")
+    from reticent.records.ledger import ledger_of
+
     found = ledger_of(ledger, "ledger")
-    if canonical(_written(found)) != canonical(ledger):
+    if isinstance(ledger, dict) and canonical(_written(found)) != canonical(ledger):
         raise ArtifactError("ledger: is not spelled as a ledger is written")
     return found
 
