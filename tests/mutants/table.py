@@ -768,7 +768,7 @@ MUTANTS = (
     Mutant("final model: one shift for replacement", "final_mu", Put("neighbouring.sensitivity", "1.0"), "tests/adversaries/test_final_model.py"),
     Mutant("final model: an epoch broken off is none", "final_mu", Put("-(-run.steps // batches)", "max(run.steps // batches, 1)"), "tests/adversaries/test_final_model.py"),
     Mutant("final model: any sampler", "_is_covered", Put("run.sampler.in_order", "run.sampler.in_passes"), "tests/adversaries/test_final_model.py"),
-    Mutant("allocation: shares of a spread exchanged", "_spread", Put("np.bincount(cell, mass * (1.0 - share), size) + np.bincount(cell + 1, mass * share, size)", "np.bincount(cell, mass * share, size) + np.bincount(cell + 1, mass * (1.0 - share), size)"), ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
+    Mutant("allocation: shares of a spread exchanged", "allocated_sum._spread", Put("np.bincount(cell, mass * (1.0 - share), size) + np.bincount(cell + 1, mass * share, size)", "np.bincount(cell, mass * share, size) + np.bincount(cell + 1, mass * (1.0 - share), size)"), ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
     Mutant("allocation: what lies beyond the grid is dropped", "_placed", Put("float(weight @ np.maximum(at - points[-1], 0.0))", "0.0"), ALLOCATION + "::TestOneEpoch::test_what_lies_beyond_the_grid_is_counted"),
     Mutant("allocation transform: the error of the rule", "Line.missed", Put("float(edges / np.expm1(2.0 * np.pi * self.shift / self.step)) + beyond", "float(beyond)"), "tests/accountants/test_allocation_transform.py::TestErrorTerms::test_the_rule"),
     Mutant("allocation transform: nodes left out", "Line.missed", Drop("+ beyond"), "tests/accountants/test_allocation_transform.py::TestErrorTerms::test_nodes_left_out"),
