@@ -66,7 +66,7 @@ class PrivateLoop:
         self._overridden = False
         self._drawn: DrawnNoise | None = None
         """The noise of the step that is being taken, where code of the program adds it."""
-        self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
+        self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer), recorder.found)
         self._pieces: list[_Piece] = []
         self._sums: list[tuple[Any, Any, int]] = []
         """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
@@ -242,8 +242,6 @@ class PrivateLoop:
         self._moves.armed = True
         if self._drawn is not None and not self._drawn.added(self._moves.deviation):
             self._found(facts.UNKNOWN_NOISE)
-        if self._looks:
-            self.noise_seeds.arrive()
         if self._looks or self._measures:
             self._undivided = [(p, p.grad, p.grad._version) for p in self._optimizer.params if p.grad is not None]
         if self._measures:
@@ -296,7 +294,7 @@ class PrivateLoop:
 
     def _look_at_seeds(self) -> None:
         if self._release.noise_multiplier > 0.0:
-            self.noise_seeds.drawn(self._found, look=self._looks)
+            self.noise_seeds.drawn()
         elif self.noise_seeds.public():
             self._found(facts.PUBLIC_SEED)
 

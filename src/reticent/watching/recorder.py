@@ -91,7 +91,7 @@ class Recorder:
         """The loop begins: what is looked at once, before its first step."""
         self.buffers = Buffers(self._model)
         self._mixing = models.mixing_layers(self._model)
-        self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
+        self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), self.found, use="draws")
         self._drawn_from = getattr(self._batches, "generator", None)
         if getattr(getattr(self._loader, "collate_fn", None), "rand_on_empty", False):  # whoever joins replaces it
             self.found(facts.LARGER_BATCH)
