@@ -15,7 +15,6 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import Generator
 from reticent.mechanisms import DPSGD
 from reticent.proofs import Status
-from reticent.watching.closer_looks import CloserLooks
 from tests.watching.loops import (
     BATCH,
     NOISE,

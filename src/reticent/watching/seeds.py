@@ -112,7 +112,8 @@ class Seeds:
 
     def public(self) -> bool:
         """Whether a seed can be guessed."""
-        return any([look.seed(self._found) for look in self._looks])
+        known = [look.seed(self._found) for look in self._looks]
+        return any(known)
 
     def drawn(self, *, after: bool = False) -> None:
         """Noise is about to be drawn, or was drawn.
@@ -122,7 +123,8 @@ class Seeds:
         """
         if self.public():
             self._found(facts.PUBLIC_SEED)
-        if any([look.been(look.where(), after=after) for look in self._looks]):
+        been = [look.been(look.where(), after=after) for look in self._looks]  # of each it is remembered
+        if any(been):
             self._found(facts.REPEATED_NOISE)
 
     def coins(self) -> Coins:
@@ -133,7 +135,8 @@ class Seeds:
     def shown(coins: Coins) -> bool:
         """Whether somebody can repeat the draw of a batch that a step uses."""
         if coins.shown is None:
-            coins.shown = any([coins.public, *(look.been(where) for look, where in coins.places)])
+            been = [look.been(where) for look, where in coins.places]
+            coins.shown = coins.public or any(been)
         return coins.shown
 
 
