@@ -317,7 +317,7 @@ class TestReplaced:
 
         made[1].add_noise = quiet
         seen = watched(*made)
-        assert {facts.UNKNOWN_NOISE, facts.TOO_LITTLE_NOISE} <= set(seen.ledger.faults)
+        assert facts.TOO_LITTLE_NOISE in seen.ledger.faults
         assert void(seen)
 
     def test_noise_replaced_on_the_object_between_two_entries(self):
@@ -334,7 +334,7 @@ class TestReplaced:
         made[1].add_noise = quiet
         with watch:
             run(*made, epochs=1)
-        assert {facts.UNKNOWN_NOISE, facts.TOO_LITTLE_NOISE} <= set(watch.ledger.faults)
+        assert facts.TOO_LITTLE_NOISE in watch.ledger.faults
 
     @pytest.mark.parametrize("share", [0.0, 0.5])
     def test_noise_replaced_in_opacus(self, share, monkeypatch):

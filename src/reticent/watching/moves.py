@@ -108,11 +108,6 @@ class Moves:
         """Of the noise that the private optimizer states."""
         return float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
 
-    def measure_noise(self) -> None:
-        """The private optimizer added its noise: look whether it is as much as is stated."""
-        if self.noisy is not None and not self.noisy.enough(self.deviation):
-            self._found(facts.TOO_LITTLE_NOISE)
-
     def before_others_add(self) -> None:
         """The noisy gradients are about to be used, by the optimizer or by other processes that add theirs."""
         if self.noisy is not None and self.noisy.changed():

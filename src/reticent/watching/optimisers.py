@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
-from types import BuiltinFunctionType
 from typing import Any, Literal
 
 import torch
@@ -76,25 +74,7 @@ _NOISES = ("add_noise", "scale_grad", "params", "accumulated_iterations")
 
 def noise_is_overridden(optimizer: Any) -> bool:
     """Whether code of the program decides what becomes of Opacus's noise, or of a number that it is made from."""
-    draws = [module._generate_noise for module in generating(type(optimizer))]
-    replaced = torch_is_replaced() or not all(map(by_opacus, draws))
-    return replaced or _overridden(optimizer, _NOISES)
-
-
-def torch_is_replaced() -> bool:
-    """Whether the function of torch that draws noise for Opacus is another one now."""
-    return not isinstance(torch.normal, BuiltinFunctionType)
-
-
-def adding_noise(kind: type) -> list[Any]:
-    """The methods that add noise in a class and its bases."""
-    return [vars(one)["add_noise"] for one in kind.__mro__ if "add_noise" in vars(one)]
-
-
-def generating(kind: type) -> list[Any]:
-    """The modules in which these find the function that draws noise."""
-    modules = dict.fromkeys(sys.modules.get(getattr(method, "__module__", "")) for method in adding_noise(kind))
-    return [module for module in modules if hasattr(module, "_generate_noise")]
+    return _overridden(optimizer, _NOISES)
 
 
 def method_of(optimizer: Any, name: str) -> Any:

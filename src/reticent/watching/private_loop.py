@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -123,8 +124,6 @@ class PrivateLoop:
     def _leave(self) -> None:
         """Batches that wait for their noise count in the first step of the next watch."""
         self.pass_begins()
-        if self._drawn is not None:
-            self._drawn.leave()
         if self._pieces:
             _WAITING[self._optimizer] = self._pieces, self._recorder.faults
 
@@ -196,7 +195,7 @@ class PrivateLoop:
             return float(self._optimizer.max_grad_norm)
         return optimisers.clip_norm(self._optimizer, self._model, self._ghost)
 
-    def on_noise(self) -> None:
+    def on_noise(self) -> DrawnNoise | None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
         if self._sums:
@@ -232,20 +231,17 @@ class PrivateLoop:
         self._look_at_seeds()
         if not usual or self._looks:
             self._overridden = optimisers.noise_is_overridden(optimizer)
-        if self._drawn is not None:  # an error of the program kept it from its end
-            self._drawn.leave()
-        if self._overridden:
-            self._drawn = DrawnNoise(optimizer, self._noisy.elsewhere)
+        looked = (self._overridden or self._measures) and not self._noisy.sharded
+        self._drawn = DrawnNoise(optimizer, self._moves.deviation) if looked else None
+        return self._drawn
 
     def after_noise(self) -> None:
         """Noise was added."""
         self._moves.armed = True
-        if self._drawn is not None and not self._drawn.added(self._moves.deviation):
-            self._found(facts.UNKNOWN_NOISE)
+        if self._drawn is not None:
+            self._drawn.look(self._found)
         if self._looks or self._measures:
             self._undivided = [(p, p.grad, p.grad._version) for p in self._optimizer.params if p.grad is not None]
-        if self._measures:
-            self._moves.measure_noise()
 
     def on_scale(self) -> None:
         """The noisy gradients are about to be divided: nobody wrote to them since their noise."""
@@ -304,21 +300,28 @@ class PrivateLoop:
             self._moves.borrowed(lambda: look(sensitive))
 
     @looks
-    def _look(self, look: Callable[[], None]) -> None:
-        look()
+    def _look(self, look: Callable[[], Any]) -> Any:
+        return look()
 
     def _around(
-        self, name: str, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None
+        self, name: str, before: Callable[[], Any] | None = None, after: Callable[[], None] | None = None
     ) -> Callable[[], None]:
-        """Call these before and after the method ``name`` of the optimizer, on this object only."""
+        """Call these before and after the method ``name`` of the optimizer, on this object only.
+
+        Args:
+            name: of the method.
+            before: may give a context in which it is called.
+            after: see there.
+        """
         optimizer = self._optimizer
         previous = vars(optimizer).get(name)
+        looking = [True]
 
         def looked_at(*args: Any, **kwargs: Any) -> Any:
-            if before is not None:
-                self._look(before)
-            found = (previous or partial(getattr(type(optimizer), name), optimizer))(*args, **kwargs)
-            if after is not None:
+            context = self._look(before) if before is not None and looking else None
+            with context or nullcontext():
+                found = (previous or partial(getattr(type(optimizer), name), optimizer))(*args, **kwargs)
+            if after is not None and looking:
                 self._look(after)
             return found
 
@@ -326,7 +329,8 @@ class PrivateLoop:
         setattr(optimizer, name, looked_at)
 
         def undo() -> None:
-            if vars(optimizer).get(name) is not looked_at:  # the program put another one there since
+            looking.clear()
+            if vars(optimizer).get(name) is not looked_at:  # the program put another one there or around it since
                 return
             setattr(optimizer, name, previous) if previous else delattr(optimizer, name)
 

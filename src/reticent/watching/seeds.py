@@ -73,7 +73,7 @@ class _Look:
         """The place at which the generator is."""
         state = self.generator.get_state().numpy()
         if len(state) > _WHOLE:
-            at, words = _PLACE.unpack_from(state, _HEAD)  # type: ignore[arg-type]  # numpy's arrays are buffers
+            at, words = _PLACE.unpack_from(state, _HEAD)
             return int(at), bytes(words)
         return int.from_bytes(state[8:].tobytes(), "little"), state[:8].tobytes()  # of CUDA: an offset and a seed
 
