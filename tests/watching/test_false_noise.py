@@ -24,6 +24,7 @@ from tests.watching.loops import (
     plain_step,
     private,
     records,
+    run,
     void,
     watched,
     wide,
