@@ -17,9 +17,8 @@ from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.hooks import Hook, looks
 from reticent.watching.memory import Memory
 from reticent.watching.models import entrance, fingerprint
-from reticent.watching.nested_steps import is_nested, nests
 from reticent.watching.noise import NoisyGradients
-from reticent.watching.schedules import watch_schedules
+from reticent.watching.schedules import follows_a_metric
 from reticent.watching.starts import has_stepped
 from reticent.watching.weights import Weights
 
@@ -49,7 +48,9 @@ class Moves:
         self._optimizer, self._found = optimizer, found
         self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
-        self.taken, self.armed, self._stepping, self._nests = 0, False, False, False
+        self.taken, self.armed, self._stepping = 0, False, False
+        self._steps_within = 0
+        """Steps that have begun and not ended: one may go on in that of a base class, with the same gradients."""
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
         self._memory = Memory()
@@ -74,17 +75,21 @@ class Moves:
             if self._memory.written(self._inner):
                 self._found(facts.WEIGHTS_CHANGED)
             self._memory.keep(self._inner)
-            undo += [self._let_go, watch_schedules(self._steered, lambda: self._found(facts.METRIC_SCHEDULE))]
+            undo += [self._let_go, self._look_at_schedules]
         return undo + [handle.remove for handle in handles]
 
     def _hold(self) -> None:
         """Follow the optimizer that moves the weights: of a private one that which is inside it now."""
         self._inner = inner = _inside(self._optimizer)
-        self._nests = nests(inner)
         self._before = inner.register_step_pre_hook(self._just_before)
         self._after = inner.register_step_post_hook(self._just_after)
         inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
-        self._steered[:] = [self._optimizer, inner]
+        self._steered += [self._optimizer, inner]
+
+    @looks
+    def _look_at_schedules(self) -> None:
+        if follows_a_metric(self._steered):
+            self._found(facts.METRIC_SCHEDULE)
 
     def _remember(self) -> None:
         """What an optimizer that is put inside remembers must come from steps that were watched."""
@@ -102,6 +107,10 @@ class Moves:
         """The loop continues one whose watch has ended."""
         if self._optimizer is not None:
             self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
+
+    def noise_was_added(self) -> None:
+        """Noise lies in the gradients for a step that has not begun; one that an error of the program ended is over."""
+        self.armed, self._steps_within = True, 0
 
     @property
     def deviation(self) -> float:
@@ -209,14 +218,15 @@ class Moves:
 
     @looks
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._nests and is_nested(optimizer):  # a part of a step, before which all was looked at
+        self._steps_within += 1
+        if self._steps_within > 1:  # a part of a step, before which all was looked at
             self._go_on_within(again=True)
             return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(facts.WEIGHTS_CHANGED)
         self.before_others_add()
         self._stepping = len(args) < 2 and not kwargs  # a closure may do anything
-        if self._nests:
+        if _nests(optimizer):
             self._go_on_within(again=False)
 
     def _go_on_within(self, again: bool) -> None:
@@ -228,9 +238,10 @@ class Moves:
 
     @looks
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._nests:
-            if is_nested(optimizer):
-                return
+        self._steps_within -= 1
+        if self._steps_within:
+            return
+        if _nests(optimizer):
             self.before_others_add()
         self.taken += 1
         self._stepping = False
@@ -249,6 +260,11 @@ class Moves:
         self._found(facts.OTHER_OPTIMISER if moved & self._own else facts.OTHER_MODEL)
         if moved & self._own:
             self._weights.keep()
+
+
+def _nests(optimizer: Any) -> bool:
+    """Whether more than one class of this optimizer has a ``step``."""
+    return sum("step" in vars(kind) for kind in type(optimizer).__mro__ if kind is not torch.optim.Optimizer) > 1
 
 
 def _owners(model: Any, parameters: list[Any]) -> list[Any]:

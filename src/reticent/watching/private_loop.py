@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -15,6 +14,7 @@ from reticent.facts import Fact
 from reticent.watching import optimisers, seeds
 from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.draws import Fresh, Used
+from reticent.watching.events import Undo, around
 from reticent.watching.ghost import GhostClipping
 from reticent.watching.hooks import looks
 from reticent.watching.layouts import look_at_layouts
@@ -61,8 +61,8 @@ class PrivateLoop:
         self.sensitive: SensitiveWatch | None = None
         self._ghost = optimisers.is_ghost(optimizer)
         self._per_layer = hasattr(optimizer, "max_grad_norms")
-        self._ghost_clipping = GhostClipping(optimizer, recorder.found) if self._ghost else None
-        self._records = RecordGradients(optimizer, recorder.clipped_by_hand)
+        self._ghost_clipping = GhostClipping(model, optimizer, recorder.found) if self._ghost else None
+        self._records = RecordGradients(model, optimizer, recorder.clipped_by_hand)
         self._first = optimisers.first_of(optimizer)
         self._overridden = False
         self._drawn: DrawnNoise | None = None
@@ -104,7 +104,7 @@ class PrivateLoop:
         if not self._ghost and taken_by_the_program(self._model, self._takers):
             self._recorder.gradients_by_hand()
         undo = [
-            self._records.leave,
+            self._records.attach(),
             follow_hooks(self._model, self._recorder.clipped_by_hand),
             self._around("accumulate" if self._ghost else "clip_and_accumulate", self.on_clip, self.after_clip),
             self._around("add_noise", self.on_noise, self.after_noise),
@@ -237,7 +237,7 @@ class PrivateLoop:
 
     def after_noise(self) -> None:
         """Noise was added."""
-        self._moves.armed = True
+        self._moves.noise_was_added()
         if self._drawn is not None:
             self._drawn.look(self._found)
         if self._looks or self._measures:
@@ -303,38 +303,8 @@ class PrivateLoop:
     def _look(self, look: Callable[[], Any]) -> Any:
         return look()
 
-    def _around(
-        self, name: str, before: Callable[[], Any] | None = None, after: Callable[[], None] | None = None
-    ) -> Callable[[], None]:
-        """Call these before and after the method ``name`` of the optimizer, on this object only.
-
-        Args:
-            name: of the method.
-            before: may give a context in which it is called.
-            after: see there.
-        """
-        optimizer = self._optimizer
-        previous = vars(optimizer).get(name)
-        looking = [True]
-
-        def looked_at(*args: Any, **kwargs: Any) -> Any:
-            context = self._look(before) if before is not None and looking else None
-            with context or nullcontext():
-                found = (previous or partial(getattr(type(optimizer), name), optimizer))(*args, **kwargs)
-            if after is not None and looking:
-                self._look(after)
-            return found
-
-        looked_at.reticent_watches = previous  # type: ignore[attr-defined]
-        setattr(optimizer, name, looked_at)
-
-        def undo() -> None:
-            looking.clear()
-            if vars(optimizer).get(name) is not looked_at:  # the program put another one there or around it since
-                return
-            setattr(optimizer, name, previous) if previous else delattr(optimizer, name)
-
-        return undo
+    def _around(self, name: str, before: Callable[[], Any], after: Callable[[], Any] | None = None) -> Undo:
+        return around(self._optimizer, name, partial(self._look, before), after and partial(self._look, after))
 
 
 def _together(pieces: list[_Piece]) -> _Piece:

@@ -23,7 +23,7 @@ from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
 from reticent.watching.repeats import copies
-from reticent.watching.samplers import logical_batches, look_again, look_at, observed_sampler, unknown
+from reticent.watching.samplers import logical_batches, look_again, look_at, unknown
 from reticent.watching.seeds import Coins
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.starts import Start
@@ -109,10 +109,8 @@ class Recorder:
             self.found(facts.LEFT_OUT)
         self._repeats = self._repeated
         drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
-        sampler = observed_sampler(self._loader)
         self._draws = Draws(
             self._loader,
-            sampler,
             ahead=ahead,
             passes=before,
             drawn=drawn,

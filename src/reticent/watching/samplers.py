@@ -107,14 +107,21 @@ def observed_sampler(loader: Any) -> Any:
     return logical_batches(loader)
 
 
-def logical_batches(loader: Any) -> Any:
-    """What draws the batches of a loader; of a ``BatchMemoryManager``'s, those that it splits."""
+def holder_of(loader: Any) -> tuple[Any, str]:
+    """Who has what draws the batches of a loader, and by which name; of a ``BatchMemoryManager``'s, those it splits."""
+    loader = getattr(loader, "base_dataloader", loader)  # accelerate wraps it
     batches: Any = getattr(loader, "batch_sampler", None)
     try:
         from opacus.utils.batch_memory_manager import BatchSplittingSampler
     except ImportError:
-        return batches
-    return batches.sampler if _draws_like(batches, BatchSplittingSampler) else batches
+        return loader, "batch_sampler"
+    return (batches, "sampler") if _draws_like(batches, BatchSplittingSampler) else (loader, "batch_sampler")
+
+
+def logical_batches(loader: Any) -> Any:
+    """What draws the batches of a loader."""
+    holder, name = holder_of(loader)
+    return getattr(holder, name, None)
 
 
 def _poisson(batches: Any) -> SamplerRecord | None:
