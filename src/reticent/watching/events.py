@@ -196,7 +196,7 @@ def _itself(hook: Any) -> Any:
 class Backward(TorchFunctionMode):
     """Sees calls of ``Tensor.backward`` while it is on.
 
-    It lies below all modes of the program, which may come and go above it.
+    It lies below all modes of the program but its default device, so they may come and go above it.
 
     Args:
         before: called with the number whose slopes are wanted, and with the numbers of which it is the mean or the sum,
@@ -219,7 +219,9 @@ class Backward(TorchFunctionMode):
         self._on = True
         if not self._lies:
             self._lies, others = True, _taken()
-            for mode in (self, *others):
+            default = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
+            at = bool(others) and others[0] is default  # which torch wants to be the lowest
+            for mode in (*others[:at], self, *others[at:]):
                 _push_mode(mode)
 
     def off(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from typing import Any, Literal
 
 import torch
@@ -183,17 +185,24 @@ def is_secured(optimizer: Any) -> bool:
     return hasattr(method_of(optimizer, "add_noise"), "reticent_noise")
 
 
+@cache
+def before_1_6() -> bool:
+    """Whether an Opacus is installed that states, under adaptive clipping, the noise of the gradients alone."""
+    return tuple(map(int, version("opacus").split(".")[:2])) < (1, 6)
+
+
 def _noise(optimizer: Any, size: int | None) -> float:
     """Noise multiplier of gradient and count together.
 
     Adaptive ghost clipping sets its own noise for gradients and releases the number of unclipped records with noise
     ``size / 20`` for it (ANDREW2021, Theorem 1).
     """
-    adjusted = vars(optimizer).get("_adjusted_noise_multiplier")
+    adjusted, nominal = vars(optimizer).get("_adjusted_noise_multiplier"), float(optimizer.noise_multiplier)
+    if not adjusted and nominal and hasattr(optimizer, "unclipped_num_std") and before_1_6():
+        return float(nominal**-2 + (2.0 * optimizer.unclipped_num_std) ** -2) ** -0.5  # it states that of gradients
     if not adjusted:
-        return float(optimizer.noise_multiplier)
+        return nominal
     if not size:
         return 0.0
     together = float(float(adjusted) ** -2 + (size / 10.0) ** -2) ** -0.5
-    nominal = float(optimizer.noise_multiplier)
     return min(together, nominal) if math.isclose(together, nominal, rel_tol=1e-9) else together

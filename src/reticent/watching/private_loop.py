@@ -222,6 +222,8 @@ class PrivateLoop:
             recorder.noise_from()
             self.noise_seeds.exchange(seeds.of_noise(optimizer))
             self._release = optimisers.release_of(optimizer, norm, size, added)
+            if self._ghost and self._facts and norm != self._norm and optimisers.before_1_6():
+                recorder.clipped_by_hand()  # adaptive clipping, which nothing shows there
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
         self._late.append((size, clipped, self._parts, empty, self._draws.fresh()))
