@@ -13,7 +13,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from reticent import facts
 from reticent.facts import Fact
 from reticent.watching import optimisers
-from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.hooks import Hook, looks
 from reticent.watching.memory import Memory
 from reticent.watching.models import entrance, fingerprint
@@ -28,11 +27,9 @@ _LEFT: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
 _MOST_WRITES = 4
 """Writes to one parameter that may belong to one update of a loop without an optimizer."""
 
-_FIRST, _AFTER_FORWARD = 16, 0.125
-"""Forward passes after which the weights are looked at for certain; and the share of the later ones.
 
-Weights that are others at the step are seen there. This look is for those that somebody exchanges for a forward pass.
-"""
+_FORWARDS_FIRST, _FORWARD_EVERY = 16, 8
+"""Forward passes after which the weights are looked at, and every so many of the later ones: at the step they are back."""
 
 
 class Moves:
@@ -58,7 +55,7 @@ class Moves:
     def attach(self, model: Any) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
         self._weights = Weights(model, by_hand=self._optimizer is None)
-        self._forward = CloserLooks(_FIRST, _AFTER_FORWARD)
+        self._forwards = 0
         self._own = {id(p) for p in self._weights.parameters}
         trained = [p for p in self._weights.parameters if p.requires_grad]
         self._ends = trained[:1] + trained[-1:]
@@ -189,8 +186,10 @@ class Moves:
 
     @looks
     def gave(self, model: Any, inputs: Any, output: Any) -> None:
-        """Gradients are taken at weights that must be those of the last step."""
-        if self._forward.due() and self._inner is not None and self._trains() and self._weights.others():
+        """Gradients are taken at weights that must be those of the last step, as sharpness-aware training does not."""
+        self._forwards += 1
+        due = self._forwards <= _FORWARDS_FIRST or self._forwards % _FORWARD_EVERY == 0
+        if due and self._inner is not None and self._trains() and self._weights.others():
             self._found(facts.WEIGHTS_CHANGED)
 
     def _trains(self) -> bool:
@@ -220,29 +219,17 @@ class Moves:
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._steps_within += 1
         if self._steps_within > 1:  # a part of a step, before which all was looked at
-            self._go_on_within(again=True)
             return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(facts.WEIGHTS_CHANGED)
         self.before_others_add()
         self._stepping = len(args) < 2 and not kwargs  # a closure may do anything
-        if _nests(optimizer):
-            self._go_on_within(again=False)
-
-    def _go_on_within(self, again: bool) -> None:
-        """The step of an optimizer of the program may go on in that of its base, with the same gradients."""
-        if again:
-            self.before_others_add()
-        if self.noisy is not None:
-            self.noisy.keep(values=True)
 
     @looks
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._steps_within -= 1
         if self._steps_within:
             return
-        if _nests(optimizer):
-            self.before_others_add()
         self.taken += 1
         self._stepping = False
         self._weights.keep()
@@ -260,11 +247,6 @@ class Moves:
         self._found(facts.OTHER_OPTIMISER if moved & self._own else facts.OTHER_MODEL)
         if moved & self._own:
             self._weights.keep()
-
-
-def _nests(optimizer: Any) -> bool:
-    """Whether more than one class of this optimizer has a ``step``."""
-    return sum("step" in vars(kind) for kind in type(optimizer).__mro__ if kind is not torch.optim.Optimizer) > 1
 
 
 def _owners(model: Any, parameters: list[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ def enter(model: Any, optimizer: Any, loader: Any) -> Callable[[], None]:
         ParameterError: another watch looks at one of them now.
     """
     named = [("model", p) for p in bare(model).parameters()]
-    named += [("optimizer", optimizer), ("loader", observed_sampler(loader))]
+    named += [("optimizer", optimizer), ("loader", getattr(observed_sampler(loader), "__dict__", None))]
     things = {id(thing): (name, thing) for name, thing in named if thing is not None}
     for others in _WATCHED:
         same = [name for number, (name, _) in things.items() if number in others]

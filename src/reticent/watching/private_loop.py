@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 from reticent import facts
 from reticent.facts import Fact
 from reticent.watching import optimisers, seeds
-from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.draws import Fresh, Used
 from reticent.watching.events import Undo, around
 from reticent.watching.ghost import GhostClipping
@@ -32,8 +31,8 @@ _MEASURE_EVERY = 128
 _NOISE_FIRST = 4
 """Steps at the start in which the length of the noise is measured; afterwards with the norms."""
 
-_FIRST, _LOOKED_AT = 8, 0.0625
-"""Steps at the start in which the state of the generator is looked at; and the share of the later ones."""
+_LOOKS_FIRST, _LOOK_EVERY = 8, 16
+"""Steps at the start that are looked at closely, and every so many of the later ones."""
 
 _NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction", "generator")
 """What a release follows from, as the optimizer has it now."""
@@ -83,14 +82,14 @@ class PrivateLoop:
         self._rate: float | None = None
         self._records_second = getattr(model, "batch_first", True) is False
         self._late: list[tuple[int | None, int | None, int, int, Fresh]] = []
-        self._steps, self._known = 0, _NOISE_FIRST
+        self._steps = self._entered = 0
+        """Steps so far, and before this entry: other code may have replaced anything since."""
         self._measures = self._looks = False
         recorder.catch_up, recorder.pass_begins = self.catch_up, self.pass_begins
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
-        self._known = self._steps + _NOISE_FIRST  # other code may have replaced the noise since
-        self._closer = CloserLooks(_FIRST, _LOOKED_AT)
+        self._entered = self._steps
         self._facts = ()  # other code may have replaced anything since
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         self._told_before = len(self._optimizer._step_skip_queue)
@@ -201,12 +200,13 @@ class PrivateLoop:
         if self._sums:
             self._look_at_sums()
         optimizer, recorder = self._optimizer, self._recorder
-        self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
+        new = self._steps - self._entered
+        self._measures = new < _NOISE_FIRST or self._steps % _MEASURE_EVERY == 0
         if self._measures:
             recorder.count_trained()
             if self._ghost_clipping is not None:
                 self._ghost_clipping.look_again()
-        self._looks = self._closer.due()
+        self._looks = new < _LOOKS_FIRST or self._steps % _LOOK_EVERY == 0
         if self._takers and (self._measures or self._looks):
             self._records.look(exact=self._measures)
         if not pieces:  # the program clipped by itself, and took Opacus's noise alone
