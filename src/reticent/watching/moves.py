@@ -29,7 +29,7 @@ _MOST_WRITES = 4
 
 
 _FORWARDS_FIRST, _FORWARD_EVERY = 16, 8
-"""Forward passes after which the weights are looked at, and every so many of the later ones: at the step they are back."""
+"""Forward passes after which the weights are looked at, and every so many of the later ones."""
 
 
 class Moves:

@@ -19,7 +19,7 @@ def enter(model: Any, optimizer: Any, loader: Any) -> Callable[[], None]:
     Raises:
         ParameterError: another watch looks at one of them now.
     """
-    named = [("model", p) for p in bare(model).parameters()]
+    named: list[tuple[str, Any]] = [("model", p) for p in bare(model).parameters()]
     named += [("optimizer", optimizer), ("loader", getattr(observed_sampler(loader), "__dict__", None))]
     things = {id(thing): (name, thing) for name, thing in named if thing is not None}
     for others in _WATCHED:
