@@ -152,14 +152,14 @@ class Moves:
             self._found(facts.UNRECORDED_STEPS)
         if complete:
             self._compare(facts.UNRECORDED_STEPS if by_hand else facts.WEIGHTS_CHANGED)
-        if self._weights.exchanged():
+        if self._weights.exchanged() or self._weights.apart_written():
             self._found(facts.WEIGHTS_CHANGED)
         if not self._weights.finite():
             self._found(facts.NOT_FINITE)
 
     def settled(self) -> bool:
         """Whether the weights are those that the last step left, also where an error ended the loop after it."""
-        return self._inner is not None and not self._weights.written()
+        return self._inner is not None and not self._weights.written() and not self._weights.apart_written()
 
     @contextmanager
     def lent(self) -> Iterator[None]:
