@@ -200,14 +200,14 @@ class Backward(TorchFunctionMode):
 
     Args:
         before: called with the number whose slopes are wanted, and with the numbers of which it is the mean or the sum,
-            where it was made from them last; says whether it was looked at.
+            where it was made from them last.
         after: called when the pass is over.
     """
 
     _looking: ClassVar[bool] = False
     """Whether one of all looks is being taken, which calls torch itself."""
 
-    def __init__(self, before: Callable[[torch.Tensor, torch.Tensor | None], bool | None], after: Undo) -> None:
+    def __init__(self, before: Callable[[torch.Tensor, torch.Tensor | None], None], after: Undo) -> None:
         super().__init__()
         self._before, self._after = before, after
         self._on = self._lies = self._called = False
@@ -247,12 +247,12 @@ class Backward(TorchFunctionMode):
             Backward._looking = True
             try:
                 loss = _weighted(args[0], args[1] if len(args) > 1 else given.get("gradient"))
-                looked = loss is not None and self._before(loss, each if found is args[0] else None)
+                if loss is not None:
+                    self._before(loss, each if found is args[0] else None)
             finally:
                 Backward._looking = False
-            with warnings.catch_warnings() if looked else nullcontext():
-                if looked:  # Opacus's hooks say it again at the loop's own line
-                    warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
+                warnings.filterwarnings("ignore", message="Full backward hook is firing")
                 function(*args, **given)  # type: ignore[no-untyped-call]
             return self._after()
         found = function(*args, **given)
