@@ -44,11 +44,22 @@ def around(
         return found
 
     looked_at.reticent_watches = previous  # type: ignore[attr-defined]
-    setattr(thing, name, looked_at)
+    leave = in_place_of(thing, name, looked_at)
 
     def undo() -> None:
         looking.clear()
-        if vars(thing).get(name) is looked_at:  # else the program put another one there or around it since
+        leave()
+
+    return undo
+
+
+def in_place_of(thing: Any, name: str, other: Any) -> Undo:
+    """Put this in the place of an attribute; what is returned puts the attribute back."""
+    previous = vars(thing).get(name)
+    setattr(thing, name, other)
+
+    def undo() -> None:
+        if vars(thing).get(name) is other:  # else the program put another one there or around it since
             setattr(thing, name, previous) if previous else delattr(thing, name)
 
     return undo
@@ -102,14 +113,7 @@ def batches_of(loader: DataLoader[Any], gave: Callable[[Any], None]) -> Undo:
     Of a loader that was made from one with processes of its own nothing is seen.
     """
     if loader.num_workers == 0:
-        own = loader.collate_fn
-        loader.collate_fn = collate = _after(own, gave)
-
-        def undo() -> None:
-            if loader.collate_fn is collate:
-                loader.collate_fn = own
-
-        return undo
+        return in_place_of(loader, "collate_fn", _after(loader.collate_fn, gave))
     handing: list[Any] = []
 
     def follow(iterator: Any) -> Any:
