@@ -485,6 +485,7 @@ MUTANTS = (
     Mutant("watch: a write before processes add up", "PrivateLoop.attach", Put("self._moves.before_others_add", "None"), "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
     Mutant("watch: a write after processes added up", "NoisyGradients.changed", Put("self.sharded", 'hasattr(self._optimizer, "world_size")'), "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
     Mutant("watch: noise of the first of several processes", "DrawnNoise.__init__", Put('getattr(optimizer, "rank", 0)', 'hasattr(optimizer, "rank")'), "tests/watching/test_distributed.py::test_what_is_written_in_the_first_process_is_seen"),
+    Mutant("watch: memory managers that were there before", "holders_of", Put("type(one) in kinds and one.sampler is batches", "False"), FALSE_CLIPPING + "::TestDraws::test_an_empty_batch_that_is_a_step_of_its_own"),
     Mutant("watch: an empty batch among others", "Draws._with_empty", Put("missing", "0"), FALSE_CLIPPING + "::TestDraws"),
     Mutant("watch: an empty batch after others", "Draws._with_empty", Put("end < len(waiting) and not waiting[end].size", "False"), FALSE_CLIPPING + "::TestDraws"),
     Mutant("watch: a made-up record for an empty batch", "Recorder.begin", Put('"rand_on_empty"', '"rand_on_nothing"'), FALSE_CLIPPING + "::TestDraws"),

@@ -65,12 +65,18 @@ def in_place_of(thing: Any, name: str, other: Any) -> Undo:
     return undo
 
 
-def draws_of(holder: Any, name: str, begins: Callable[[], int], drew: Callable[[Any, int], None], ends: Undo) -> Undo:
+def draws_of(
+    sampler: Any,
+    holders: list[tuple[Any, str]],
+    begins: Callable[[], int],
+    drew: Callable[[Any, int], None],
+    ends: Undo,
+) -> Undo:
     """Follow what a sampler yields: another object of its kind, with the same state, is in its place meanwhile.
 
     Args:
-        holder: that has the sampler, a loader of torch or a sampler around it.
-        name: of the attribute.
+        sampler: that is followed.
+        holders: who has it, loaders of torch and samplers around it, each with the name of the attribute.
         begins: called when it is iterated; gives the number of the pass.
         drew: called with each batch and that number.
         ends: called when nothing is left.
@@ -81,7 +87,6 @@ def draws_of(holder: Any, name: str, begins: Callable[[], int], drew: Callable[[
     Raises:
         TypeError: no other object can have its state.
     """
-    sampler = vars(holder)[name]
     own: Any = type(sampler)
 
     def watched(this: Any) -> Iterator[Any]:
@@ -96,12 +101,14 @@ def draws_of(holder: Any, name: str, begins: Callable[[], int], drew: Callable[[
         raise TypeError(own.__name__)
     seen: Any = object.__new__(type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own}))
     object.__setattr__(seen, "__dict__", vars(sampler))
-    waiting = getattr(holder, "_iterator", None)  # of persistent workers
+    waiting = [getattr(holder, "_iterator", None) for holder, _ in holders]  # of persistent workers
 
     def put(one: Any, other: Any) -> None:
-        vars(holder)[name] = other  # a loader of torch refuses to be asked
-        if getattr(waiting, "_index_sampler", None) is one:
-            waiting._index_sampler = other  # type: ignore[union-attr]
+        for holder, name in holders:
+            vars(holder)[name] = other  # a loader of torch refuses to be asked
+        for iterator in waiting:
+            if getattr(iterator, "_index_sampler", None) is one:
+                iterator._index_sampler = other  # type: ignore[union-attr]
 
     put(sampler, seen)
     return lambda: put(seen, sampler)
