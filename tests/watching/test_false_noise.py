@@ -137,6 +137,14 @@ class TestSeeds:
         seen = watched(*made, how={"after": after})
         assert facts.REPEATED_NOISE in seen.ledger.faults
 
+    def test_another_generator_during_the_run_repeats_nothing(self):
+        noise, other = torch.Generator(), torch.Generator()
+        noise.manual_seed(2**60 + 2**31 + 37)
+        other.manual_seed(2**60 + 2**32 + 2**30 + 41)
+        made = wide(noise_generator=noise)
+        seen = watched(*made, how={"after": lambda count: count == 6 and setattr(made[1], "generator", other)})
+        assert not void(seen)
+
     def test_a_generator_that_is_seeded_as_it_was(self):
         made, drawn = wide(), 1000
         torch.manual_seed(2**60 + 2**30 + 31)

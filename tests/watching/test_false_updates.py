@@ -431,7 +431,9 @@ class TestReplaced:
         assert facts.METRIC_SCHEDULE in seen.ledger.faults
         other = private()
         fixed = torch.optim.lr_scheduler.StepLR(other[1], 2)
+        never_asked = torch.optim.lr_scheduler.ReduceLROnPlateau(other[1])
         assert facts.METRIC_SCHEDULE not in watched(*other, how={"after": lambda _: fixed.step()}).ledger.faults
+        assert never_asked.optimizer is other[1]
 
     def test_features_that_are_trained_outside_of_the_model(self):
         model, optimizer, loader, criterion = private()

@@ -163,6 +163,42 @@ def test_half_of_the_noise_in_few_numbers():
     assert facts.TOO_LITTLE_NOISE in seen.ledger.faults
 
 
+def of_torch(self, generator=None, once=False):
+    """Noise of torch for each gradient, or one noise for all of them."""
+    std, first = self.noise_multiplier * self.max_grad_norm, None
+    for p in self.params:
+        if first is None or not once:
+            first = torch.normal(mean=0, std=std, size=p.summed_grad.shape, device=p.device, generator=generator)
+        p.grad = (p.summed_grad + first).view_as(p)
+        _mark_as_processed(p.summed_grad)
+
+
+@pytest.mark.parametrize(("once", "other"), [(False, False), (True, False), (False, True)])
+def test_each_gradient_has_a_draw_of_its_own_from_the_generator_that_is_followed(once, other):
+    """One noise for two gradients: their difference has none. Nobody knows the seed of another generator."""
+    layers = [torch.nn.Linear(4, 4, bias=False), torch.nn.Linear(4, 4, bias=False)]
+    made = private(model=torch.nn.Sequential(*layers))
+    generator = torch.Generator() if other else None
+    as_class(made[1], add_noise=lambda self: of_torch(self, generator, once))
+    seen = watched(*made, how={"epochs": 1})
+    assert (facts.UNKNOWN_NOISE in seen.ledger.faults) == (once or other)
+
+
+def test_less_noise_that_a_class_adds_in_later_steps():
+    """After the steps in which noise is measured of every optimizer."""
+    steps = []
+
+    def late(self):
+        steps.append(1)
+        half(self) if len(steps) == 11 else OWN["add_noise"](self)
+
+    made = private()
+    as_class(made[1], add_noise=late)
+    seen = watched(*made)
+    assert len(steps) == 12
+    assert facts.TOO_LITTLE_NOISE in seen.ledger.faults
+
+
 def laplace(std, reference, *args, **kwargs):
     return torch.distributions.Laplace(0.0, 0.75 * std).sample(reference.shape)
 

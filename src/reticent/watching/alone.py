@@ -137,19 +137,19 @@ class AloneInFirstStep:
         self._passes.off()
 
     @looks
-    def before_backward(self, loss: torch.Tensor, _each: Any = None) -> bool:
-        """A backward pass begins from here: whether it was looked at."""
+    def before_backward(self, loss: torch.Tensor, _each: Any = None) -> None:
+        """A backward pass begins from here; before that of the model there may be one of another."""
         self._before = False
-        self._passes.off()
         if not (self._outputs or self._losses) or not loss.requires_grad:
-            return False
+            return
         self._tries -= 1
         looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
+        if looked:
+            self._passes.off()
         if (
             looked and not self._squares and not self._paddings.waits and not self._waits and not self._count
         ) or not self._tries:
             self.close()
-        return looked
 
     @looks
     def given(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:

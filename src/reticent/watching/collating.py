@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from reticent import facts
 from reticent.facts import Fact
+from reticent.watching.events import in_place_of
 from reticent.watching.mixed_outputs import tensors_in
 from reticent.watching.paddings import BOTH, END, START, begin, narrowed
 
@@ -57,11 +58,10 @@ def look_at_collating(
         padded.share_memory_()
     before = steps()
     look = _Collate(own, seen, padded)
-    loader.collate_fn = look
+    leave = in_place_of(loader, "collate_fn", look)
 
     def undo() -> None:
-        if loader.collate_fn is look:
-            loader.collate_fn = own
+        leave()
         if seen[_MIXED]:
             found(facts.MIXES_RECORDS)
         if seen[_FAILED] or (not seen[_CALLED] and steps() > before):

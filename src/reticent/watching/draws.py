@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from reticent.watching.events import draws_of
 from reticent.watching.hooks import looks
-from reticent.watching.samplers import holder_of, observed_sampler
+from reticent.watching.samplers import holders_of, observed_sampler
 from reticent.watching.seeds import Coins
 
 _LONGEST_WAIT = 256
@@ -94,14 +94,14 @@ class Draws:
         """Of all batches that waited for a step, and of those that belong to none: a step may use an old one again."""
         self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
-        holder = holder_of(loader) if observed_sampler(loader) is not None else None
+        sampler = observed_sampler(loader)
         self.close: Callable[[], None] = lambda: None
         """Look no more."""
-        self.seen = holder is not None
+        self.seen = sampler is not None
         """Whether draws can be seen at all."""
-        if holder is not None:
+        if sampler is not None:
             try:
-                self.close = draws_of(*holder, self._begin, self._remember, self._ends)
+                self.close = draws_of(sampler, holders_of(loader), self._begin, self._remember, self._ends)
             except TypeError:
                 self.seen = False
 

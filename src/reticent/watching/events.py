@@ -44,22 +44,39 @@ def around(
         return found
 
     looked_at.reticent_watches = previous  # type: ignore[attr-defined]
-    setattr(thing, name, looked_at)
+    leave = in_place_of(thing, name, looked_at)
 
     def undo() -> None:
         looking.clear()
-        if vars(thing).get(name) is looked_at:  # else the program put another one there or around it since
+        leave()
+
+    return undo
+
+
+def in_place_of(thing: Any, name: str, other: Any) -> Undo:
+    """Put this in the place of an attribute; what is returned puts the attribute back."""
+    previous = vars(thing).get(name)
+    setattr(thing, name, other)
+
+    def undo() -> None:
+        if vars(thing).get(name) is other:  # else the program put another one there or around it since
             setattr(thing, name, previous) if previous else delattr(thing, name)
 
     return undo
 
 
-def draws_of(holder: Any, name: str, begins: Callable[[], int], drew: Callable[[Any, int], None], ends: Undo) -> Undo:
+def draws_of(
+    sampler: Any,
+    holders: list[tuple[Any, str]],
+    begins: Callable[[], int],
+    drew: Callable[[Any, int], None],
+    ends: Undo,
+) -> Undo:
     """Follow what a sampler yields: another object of its kind, with the same state, is in its place meanwhile.
 
     Args:
-        holder: that has the sampler, a loader of torch or a sampler around it.
-        name: of the attribute.
+        sampler: that is followed.
+        holders: who has it, loaders of torch and samplers around it, each with the name of the attribute.
         begins: called when it is iterated; gives the number of the pass.
         drew: called with each batch and that number.
         ends: called when nothing is left.
@@ -70,7 +87,6 @@ def draws_of(holder: Any, name: str, begins: Callable[[], int], drew: Callable[[
     Raises:
         TypeError: no other object can have its state.
     """
-    sampler = vars(holder)[name]
     own: Any = type(sampler)
 
     def watched(this: Any) -> Iterator[Any]:
@@ -85,12 +101,14 @@ def draws_of(holder: Any, name: str, begins: Callable[[], int], drew: Callable[[
         raise TypeError(own.__name__)
     seen: Any = object.__new__(type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own}))
     object.__setattr__(seen, "__dict__", vars(sampler))
-    waiting = getattr(holder, "_iterator", None)  # of persistent workers
+    waiting = [getattr(holder, "_iterator", None) for holder, _ in holders]  # of persistent workers
 
     def put(one: Any, other: Any) -> None:
-        vars(holder)[name] = other  # a loader of torch refuses to be asked
-        if getattr(waiting, "_index_sampler", None) is one:
-            waiting._index_sampler = other  # type: ignore[union-attr]
+        for holder, name in holders:
+            vars(holder)[name] = other  # a loader of torch refuses to be asked
+        for iterator in waiting:
+            if getattr(iterator, "_index_sampler", None) is one:
+                iterator._index_sampler = other  # type: ignore[union-attr]
 
     put(sampler, seen)
     return lambda: put(seen, sampler)
@@ -102,14 +120,7 @@ def batches_of(loader: DataLoader[Any], gave: Callable[[Any], None]) -> Undo:
     Of a loader that was made from one with processes of its own nothing is seen.
     """
     if loader.num_workers == 0:
-        own = loader.collate_fn
-        loader.collate_fn = collate = _after(own, gave)
-
-        def undo() -> None:
-            if loader.collate_fn is collate:
-                loader.collate_fn = own
-
-        return undo
+        return in_place_of(loader, "collate_fn", _after(loader.collate_fn, gave))
     handing: list[Any] = []
 
     def follow(iterator: Any) -> Any:
@@ -200,14 +211,14 @@ class Backward(TorchFunctionMode):
 
     Args:
         before: called with the number whose slopes are wanted, and with the numbers of which it is the mean or the sum,
-            where it was made from them last; says whether it was looked at.
+            where it was made from them last.
         after: called when the pass is over.
     """
 
     _looking: ClassVar[bool] = False
     """Whether one of all looks is being taken, which calls torch itself."""
 
-    def __init__(self, before: Callable[[torch.Tensor, torch.Tensor | None], bool | None], after: Undo) -> None:
+    def __init__(self, before: Callable[[torch.Tensor, torch.Tensor | None], None], after: Undo) -> None:
         super().__init__()
         self._before, self._after = before, after
         self._on = self._lies = self._called = False
@@ -249,12 +260,12 @@ class Backward(TorchFunctionMode):
             Backward._looking = True
             try:
                 loss = _weighted(args[0], args[1] if len(args) > 1 else given.get("gradient"))
-                looked = loss is not None and self._before(loss, each if found is args[0] else None)
+                if loss is not None:
+                    self._before(loss, each if found is args[0] else None)
             finally:
                 Backward._looking = False
-            with warnings.catch_warnings() if looked else nullcontext():
-                if looked:  # Opacus's hooks say it again at the loop's own line
-                    warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
+                warnings.filterwarnings("ignore", message="Full backward hook is firing")
                 function(*args, **given)  # type: ignore[no-untyped-call]
             return self._after()
         found = function(*args, **given)

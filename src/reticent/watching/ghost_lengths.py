@@ -57,10 +57,10 @@ class Lengths:
         """Look at so many records of the next batch that holds any; each costs a backward pass."""
         self._most, self._waits = most, True
 
-    def before(self, _loss: torch.Tensor, each: torch.Tensor | None) -> bool:
+    def before(self, _loss: torch.Tensor, each: torch.Tensor | None) -> None:
         """The first of two backward passes begins, of the mean or sum of these."""
         if each is None or not each.numel():
-            return False
+            return
         self._passes.off()
         self.looked, self._waits, self._listed, self._true = True, False, each.ndim == 1, {}
         records = some_of(len(each), self._most) if self._listed else []
@@ -69,7 +69,6 @@ class Lengths:
                 self._true[record] = _length(takers_of(self._model), each[record].sum(), self._optimizer.params)
         except Exception:  # unknown layers may raise anything; the loop must go on
             self._true = {}
-        return True
 
     def longer_than(self, measured: list[torch.Tensor], norm: float) -> bool:
         """Whether a record moves the sum by more than was measured.

@@ -19,8 +19,10 @@ def enter(model: Any, optimizer: Any, loader: Any) -> Callable[[], None]:
     Raises:
         ParameterError: another watch looks at one of them now.
     """
-    named: list[tuple[str, Any]] = [("model", p) for p in bare(model).parameters()]
-    named += [("optimizer", optimizer), ("loader", getattr(observed_sampler(loader), "__dict__", None))]
+    named = [("model", p) for p in bare(model).parameters()]
+    sampler = observed_sampler(loader)
+    state = getattr(sampler, "__dict__", sampler)  # what watches it meanwhile has the same
+    named += [("optimizer", optimizer), ("loader", state)]
     things = {id(thing): (name, thing) for name, thing in named if thing is not None}
     for others in _WATCHED:
         same = [name for number, (name, _) in things.items() if number in others]

@@ -34,7 +34,7 @@ class RecordGradients:
         self._model, self._optimizer, self._changed = model, optimizer, changed
         self._found = lambda _: changed()
         self.looks = self._exact = False
-        self._passes = Backward(lambda _loss, _each: False, self.left)
+        self._passes = Backward(lambda _loss, _each: None, self.left)
         self._left: dict[Any, deque[tuple[Any, int, torch.Tensor | None]]] | None = None
         """Of each parameter, what Opacus left since the last clipping: the object, its count of writes, its marks."""
 

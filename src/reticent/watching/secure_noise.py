@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_
 
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.watching import optimisers
+from reticent.watching.events import in_place_of
 
 NORMAL = torch.normal
 _ROWS = 1 << 16
@@ -62,7 +63,7 @@ def secure_noise(optimizer: Any) -> Any:
             raise UnsupportedError(f"secure_noise: add_noise of {own.__name__} uses neither Opacus's nor torch.normal")
 
     add_noise.reticent_noise = own.add_noise  # type: ignore[attr-defined]
-    optimizer.add_noise = MethodType(add_noise, optimizer)
+    in_place_of(optimizer, "add_noise", MethodType(add_noise, optimizer))
     return optimizer
 
 
