@@ -215,18 +215,39 @@ def loaded_by_verify() -> int:
         return loaded_by(VERIFIED, str(Path(folder) / "certificate.json"))
 
 
+def touches(text: str) -> Iterator[str]:
+    """What reaches into types, modules or frames of others."""
+    return (found.group() for found in re.finditer(r"\bctypes\b|_getframe|get_referents|\.__class__ = ", text))
+
+
+def exchanges(path: Path) -> int:
+    """How often a file sets an attribute of something that it does not own, or removes one."""
+    found = 0
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call):
+            found += getattr(node.func, "id", getattr(node.func, "attr", "")) in ("setattr", "delattr")
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+            found += node.attr in _METHODS and getattr(node.value, "id", "") not in ("self", "cls")
+    return found
+
+
+_METHODS = ("add_noise", "backward", "clip_and_accumulate", "collate_fn", "forward", "pre_step", "scale_grad", "step")
+"""Names under which a watched object of the program has what it does."""
+
+
 @cache
 def old_ways() -> dict[str, int]:
     source = sorted(SOURCE.rglob("*.py"))
     outside = [path for path in source if folder_of(path) != "mechanisms"]
     files = [path for kind in ("py", "css", "js", "html") for path in SOURCE.rglob(f"*.{kind}")]
-    foreign = re.compile(r"\bctypes\b|_getframe|get_referents|\.__class__ = ")
+    watched = [path for path in source if folder_of(path) == "watching" and path.name != "events.py"]
     return {
         "private names in tests": sum(len(list(private_uses(path))) for path in TESTS.rglob("*.py")),
         "isinstance of a ledger": sum(isinstance_of(path, LEDGERS) for path in source),
         "isinstance of a mechanism outside of mechanisms": sum(isinstance_of(path, mechanisms()) for path in outside),
         **{f"{kind} named elsewhere": sum(leaves_named(kind, path) for path in files) for kind in KINDS},
-        "touches of other people's types": sum(len(foreign.findall(path.read_text("utf-8"))) for path in source),
+        "touches of other people's types": sum(len(list(touches(path.read_text("utf-8")))) for path in source),
+        "touches of other people's objects": sum(map(exchanges, watched)),
         "lines that the worst case of a Poisson run imports": loaded_by(QUESTION),
         "lines that verify loads for a certificate of the worst case": loaded_by_verify(),
     }
@@ -256,6 +277,18 @@ def test_what_counts_as_private(tmp_path: Path) -> None:
     imports = "from reticent.a import _b\nfrom reticent.a._g import h\nfrom reticent import c\n"
     path.write_text(f"{imports}c._d\nself._e\nmonkeypatch.setattr(c, '_f', 1)\nc.__doc__\n", encoding="utf-8")
     assert sorted(private_uses(path)) == ["_b", "_d", "_f", "_g"]
+
+
+def test_what_counts_as_an_exchange(tmp_path: Path) -> None:
+    path = tmp_path / "planted.py"
+    text = "setattr(loader, 'x', 1)\nloader.collate_fn = f\ndel optimizer.step\nself.step = 1\nx.rate = loader.step\n"
+    path.write_text(text, encoding="utf-8")
+    assert exchanges(path) == 3
+    assert list(touches("import ctypes\nsys._getframe(1)\nit.__class__ = Other\nit.__class__ == Other\n")) == [
+        "ctypes",
+        "_getframe",
+        ".__class__ = ",
+    ]
 
 
 @pytest.mark.parametrize(

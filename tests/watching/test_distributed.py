@@ -87,7 +87,7 @@ def test_what_is_written_in_the_first_process_is_seen(one_process, mode, clippin
     elif when == "noise replaced":
         optimizer.add_noise = quiet
     seen = watched(*made)
-    wanted = {"never": set(), "noise replaced": {facts.UNKNOWN_NOISE, facts.TOO_LITTLE_NOISE}}
+    wanted = {"never": set(), "noise replaced": {facts.TOO_LITTLE_NOISE}}
     assert {f for f in seen.ledger.faults if f.voids} == wanted.get(when, {facts.CHANGED_GRADIENTS})
 
 

@@ -105,7 +105,9 @@ class TestPhases:
         made = private()
         with rt.watch(*made[:3]) as first:
             run(*made, epochs=1)
-            torch.optim.lr_scheduler.ReduceLROnPlateau(made[1].original_optimizer).step(1.0)
+            schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(made[1].original_optimizer)
+            schedule.step(1.0)
+        del schedule
         second = watched(*made)
         assert facts.METRIC_SCHEDULE in set(first.ledger.faults) & set(second.ledger.faults)
         assert not list(second.ledger.contradictions())

@@ -15,7 +15,7 @@ from reticent.records.ledger import RunLedger
 from reticent.watching import live, models, optimisers
 from reticent.watching.draws import Draws
 from reticent.watching.ghost import GhostClipping
-from reticent.watching.moves import Moves
+from reticent.watching.noise import DrawnNoise
 from reticent.watching.recorder import Recorder
 from reticent.watching.starts import fresh
 from reticent.watching.steps import SeenStep
@@ -52,7 +52,7 @@ LOOKS = [
     (optimisers, "waiting"),
     (optimisers, "count_clipped"),
     (optimisers, "release_of"),
-    (Moves, "measure_noise"),
+    (DrawnNoise, "look"),
     (Recorder, "add"),
     (Recorder, "used"),
     (Weights, "keep"),

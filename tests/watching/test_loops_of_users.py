@@ -437,5 +437,6 @@ def test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer(
     made = private()
     with rt.watch(*made[:3]) as seen:
         run(*made, epochs=1)
-        torch.optim.lr_scheduler.ReduceLROnPlateau(Wrapped(made[1])).step(1.0)
+        schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(Wrapped(made[1]))
+        schedule.step(1.0)
     assert facts.METRIC_SCHEDULE in seen.ledger.faults

@@ -138,7 +138,7 @@ def test_images(name, sparse):
     images = images * (images > 0.7) if sparse and name != "of unit variance" else images
     own = TensorDataset(images)
     seen = Yielded(DataLoader(own))
-    seen.gave(own, [images])
+    seen.gave([images])
     assert seen.mixed(change(images)) == wanted
 
 
@@ -147,7 +147,7 @@ def test_images_of_which_the_first_were_left_as_they_are():
     others = torch.cat([torch.arange(4), torch.arange(4, 16).roll(1)])
     own = TensorDataset(images)
     seen = Yielded(DataLoader(own))
-    seen.gave(own, [images])
+    seen.gave([images])
     assert seen.mixed(0.6 * images + 0.4 * images[others] - 1.5)
 
 
@@ -293,7 +293,7 @@ class TestSeveralRecordsForOneGradient:
         data = records()
         seen = Yielded(DataLoader(data))
         for few in (range(7), range(10)):
-            seen.gave(data, default_collate([data[k] for k in few]))
+            seen.gave(default_collate([data[k] for k in few]))
         x = default_collate([data[k] for k in range(10)])[0]
         rows = torch.cat([x[:6], x[6:8].mean(0, keepdim=True), x[8:].mean(0, keepdim=True)])
         assert seen.grouped([rows], 8)
@@ -304,7 +304,7 @@ class TestSeveralRecordsForOneGradient:
         data = records()
         seen = Yielded(DataLoader(data))
         for few in (range(2), range(2, 12)):
-            seen.gave(data, default_collate([data[k] for k in few]))
+            seen.gave(default_collate([data[k] for k in few]))
         ten, two = (default_collate([data[k] for k in few])[0] for few in (range(2, 12), range(2)))
         assert seen.grouped([ten.mean(0, keepdim=True)], 1)
         assert not seen.grouped([two[1:]], 1)
@@ -316,10 +316,10 @@ class TestSeveralRecordsForOneGradient:
         one, *later = (default_collate([data[k] for k in few]) for few in (range(1), range(1, 11), range(11, 20)))
         seen = Yielded(DataLoader(data))
         for batch in (one, *later[:ahead]):
-            seen.gave(data, batch)
+            seen.gave(batch)
         assert not seen.grouped([one[0]], 1)
         for batch in later[ahead:]:
-            seen.gave(data, batch)
+            seen.gave(batch)
         assert seen.grouped([later[-1 - ahead][0].mean(0, keepdim=True)], 1)
 
     def test_in_one_step_of_all(self):

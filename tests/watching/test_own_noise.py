@@ -160,7 +160,43 @@ def test_half_of_the_noise_in_few_numbers():
     made = private(model=torch.nn.Linear(4, 2, bias=False))
     as_class(made[1], add_noise=half)
     seen = watched(*made, how={"epochs": 1})
-    assert facts.UNKNOWN_NOISE in seen.ledger.faults
+    assert facts.TOO_LITTLE_NOISE in seen.ledger.faults
+
+
+def of_torch(self, generator=None, once=False):
+    """Noise of torch for each gradient, or one noise for all of them."""
+    std, first = self.noise_multiplier * self.max_grad_norm, None
+    for p in self.params:
+        if first is None or not once:
+            first = torch.normal(mean=0, std=std, size=p.summed_grad.shape, device=p.device, generator=generator)
+        p.grad = (p.summed_grad + first).view_as(p)
+        _mark_as_processed(p.summed_grad)
+
+
+@pytest.mark.parametrize(("once", "other"), [(False, False), (True, False), (False, True)])
+def test_each_gradient_has_a_draw_of_its_own_from_the_generator_that_is_followed(once, other):
+    """One noise for two gradients: their difference has none. Nobody knows the seed of another generator."""
+    layers = [torch.nn.Linear(4, 4, bias=False), torch.nn.Linear(4, 4, bias=False)]
+    made = private(model=torch.nn.Sequential(*layers))
+    generator = torch.Generator() if other else None
+    as_class(made[1], add_noise=lambda self: of_torch(self, generator, once))
+    seen = watched(*made, how={"epochs": 1})
+    assert (facts.UNKNOWN_NOISE in seen.ledger.faults) == (once or other)
+
+
+def test_less_noise_that_a_class_adds_in_later_steps():
+    """After the steps in which noise is measured of every optimizer."""
+    steps = []
+
+    def late(self):
+        steps.append(1)
+        half(self) if len(steps) == 11 else OWN["add_noise"](self)
+
+    made = private()
+    as_class(made[1], add_noise=late)
+    seen = watched(*made)
+    assert len(steps) == 12
+    assert facts.TOO_LITTLE_NOISE in seen.ledger.faults
 
 
 def laplace(std, reference, *args, **kwargs):
@@ -248,36 +284,22 @@ def test_classes_of_opacus_are_known(kind):
     assert not void(seen)
 
 
-@pytest.mark.parametrize("place", ["class", "object", "base"])
-def test_secure_noise_refuses_who_does_not_use_it(place):
+def test_secure_noise_refuses_another_method_of_the_object():
     optimizer = private()[1]
-    if place == "object":
-        optimizer.add_noise = types.MethodType(coins, optimizer)
-    else:
-        as_class(optimizer, add_noise=coins)
-    if place == "base":
-        as_class(optimizer, add_noise=lambda self: super(type(self), self).add_noise())
-    with pytest.raises(UnsupportedError, match="has an add_noise of its own, which does not use it"):
+    optimizer.add_noise = types.MethodType(coins, optimizer)
+    with pytest.raises(UnsupportedError, match="has an add_noise of its own"):
         rt.secure_noise(optimizer)
 
 
-def test_noise_put_over_the_secure_one_is_not_vouched_for():
+@pytest.mark.parametrize("base", [False, True])
+def test_a_step_whose_noise_is_not_torch_s_fails_with_secure_noise(base):
     made = private()
-    rt.secure_noise(made[1])
     as_class(made[1], add_noise=coins)
-    seen = watched(*made)
-    assert void(seen)
-    assert seen.ledger.environment.randomness is Generator.NOT_SEEN
-    assert "unpredictable-noise" not in seen.ledger.vouches()
-
-
-def test_a_generator_of_opacus_behind_the_secure_one_is_not_the_secure_one():
-    made = private()
+    if base:
+        as_class(made[1], add_noise=lambda self: super(type(self), self).add_noise())
     rt.secure_noise(made[1])
-    as_class(made[1], add_noise=Copied.add_noise)
-    seen = watched(*made)
-    assert not void(seen)
-    assert seen.ledger.environment.randomness is Generator.DEFAULT
+    with pytest.raises(UnsupportedError, match="add_noise of Mine uses neither Opacus's nor"):
+        run(*made, epochs=1)
 
 
 def test_secure_noise_that_is_put_on_inside_the_block_is_what_is_used():

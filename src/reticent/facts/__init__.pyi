@@ -56,6 +56,7 @@ from reticent.facts.weights import SCHEMA_FROM_RECORDS as SCHEMA_FROM_RECORDS
 from reticent.facts.draws import DROP_LAST as DROP_LAST
 from reticent.facts.clipping import CHANGED_CLIP_NORM as CHANGED_CLIP_NORM
 from reticent.facts.noise import CHANGED_NOISE as CHANGED_NOISE
+from reticent.facts.noise import SEEDED_ON_THE_WAY as SEEDED_ON_THE_WAY
 from reticent.facts.noise import INSECURE_GENERATOR as INSECURE_GENERATOR
 from reticent.facts.hidden_steps import FINAL_MODEL as FINAL_MODEL
 from reticent.facts.configuration import CONFIGURATION as CONFIGURATION

@@ -66,6 +66,7 @@ def _seeds(run: RunLedger) -> Found:
 UNRECORDED_STEPS = Fact("unrecorded-steps")
 UNKNOWN_NOISE = Fact("unknown-noise")
 PUBLIC_SEED = Fact("publicly-seeded-noise", vouches=_vouches, watched=(_problems,), trained=(_seeds,))
+SEEDED_ON_THE_WAY = Fact("seeded-while-it-ran", Severity.NOTE)
 REPEATED_NOISE = Fact("repeated-noise")
 CHANGED_GRADIENTS = Fact("gradients-changed-after-noise")
 TOO_LITTLE_NOISE = Fact("noise-not-added")

@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import facts
 from reticent.errors import UnsupportedError
@@ -29,7 +30,8 @@ from reticent.facts import Fact
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import counts_of, divided_by, divides_by_counts, divides_by_others, nodes, of_another
-from reticent.watching.hooks import Exchanged, Hook, looks, owner_of
+from reticent.watching.events import Backward
+from reticent.watching.hooks import Hook, looks, owner_of
 from reticent.watching.mixed_inputs import Yielded
 from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_forward, tensors_in
 from reticent.watching.models import bare, entrance, trains
@@ -74,6 +76,7 @@ class AloneInFirstStep:
         """What the loop may call. Compiled code is looked at from outside."""
         self._own = {id(module) for module in self._entrances}
         self._target: nn.Module | None = None
+        self._passes = Backward(self.before_backward, lambda: None)
         self._outermost: nn.Module | None = None
         self._hooked: Callable[[Any], bool] | None = None
         """Says of an output whether hooks of the program changed it so that it mixes records."""
@@ -109,8 +112,13 @@ class AloneInFirstStep:
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
         self._yielded.attach()
-        _BACKWARD.enter(self)
-        return self.close
+        settling = register_optimizer_step_pre_hook(self._settle)
+
+        def undo() -> None:
+            settling.remove()
+            self.close()
+
+        return undo
 
     def close(self) -> None:
         """Put everything back."""
@@ -122,22 +130,26 @@ class AloneInFirstStep:
         if self._squares or (self._count and not self._chance):  # no other batch came
             self._squares, self._count = [], None
             self._found(facts.MIXES_RECORDS)
-        _BACKWARD.leave(self)
+        self._passes.off()
         self._outputs, self._losses = [], []
 
+    def _settle(self, *_: Any) -> None:
+        self._passes.off()
+
     @looks
-    def before_backward(self, loss: torch.Tensor) -> bool:
-        """A backward pass begins from here: whether it was looked at."""
+    def before_backward(self, loss: torch.Tensor, _each: Any = None) -> None:
+        """A backward pass begins from here; before that of the model there may be one of another."""
         self._before = False
         if not (self._outputs or self._losses) or not loss.requires_grad:
-            return False
+            return
         self._tries -= 1
         looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
+        if looked:
+            self._passes.off()
         if (
             looked and not self._squares and not self._paddings.waits and not self._waits and not self._count
         ) or not self._tries:
             self.close()
-        return looked
 
     @looks
     def given(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
@@ -207,6 +219,8 @@ class AloneInFirstStep:
             self._outputs = [t for t in trained if len(t) == len(trained[0])]
             all_ = tensors_in(output, numbers=True)
             self._losses = [t for place, t in enumerate(all_) if place in self._places and t.requires_grad]
+            if self._outputs or self._losses:
+                self._passes.on()
 
     def _try(self, mixes: Callable[[], bool | None]) -> bool | None:
         devices = sorted({p.device.index or 0 for p in self._model.parameters() if p.is_cuda})
@@ -302,37 +316,6 @@ class AloneInFirstStep:
                 return _mixes_in_loss(loss, self._outputs)
             except RuntimeError:  # between two of them lies what has no second derivative
                 return _mixes_in_loss(loss, self._outputs[:1])
-
-
-class _Backward(Exchanged):
-    """Tells who waits for a backward pass; several loops may be watched."""
-
-    def around(self, own: Callable[..., Any]) -> Callable[..., Any]:
-        def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
-            loss = _whole(tensors, grad_tensors)
-            if loss is None or not any(self.told(loss)):
-                return own(tensors, grad_tensors, *args, **kwargs)
-            with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
-                warnings.filterwarnings("ignore", message="Full backward hook is firing")
-                return own(tensors, grad_tensors, *args, **kwargs)
-
-        return backward
-
-
-_BACKWARD = _Backward("backward", lambda: [torch.autograd], lambda one, loss: one.before_backward(loss))
-
-
-def _whole(tensors: Any, gradients: Any) -> torch.Tensor | None:
-    """The number whose slopes are those of a backward pass from these tensors, with these gradients."""
-    many = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-    given = [gradients] if gradients is None or isinstance(gradients, torch.Tensor) else list(gradients)
-    given = given * len(many) if given == [None] else given
-    try:
-        parts = [t if g is None else (t * g).sum() for t, g in zip(many, given, strict=True)]
-        whole = parts[0] if len(parts) == 1 else torch.stack([part.reshape(()) for part in parts]).sum()
-    except (RuntimeError, TypeError, ValueError):
-        return None
-    return whole if isinstance(whole, torch.Tensor) and whole.numel() == 1 else None
 
 
 def _mixes_in_loss(loss: torch.Tensor, outputs: list[torch.Tensor]) -> bool | None:

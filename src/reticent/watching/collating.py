@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from reticent import facts
 from reticent.facts import Fact
-from reticent.watching.generators import read_state
+from reticent.watching.events import in_place_of
 from reticent.watching.mixed_outputs import tensors_in
 from reticent.watching.paddings import BOTH, END, START, begin, narrowed
 
@@ -58,11 +58,10 @@ def look_at_collating(
         padded.share_memory_()
     before = steps()
     look = _Collate(own, seen, padded)
-    loader.collate_fn = look
+    leave = in_place_of(loader, "collate_fn", look)
 
     def undo() -> None:
-        if loader.collate_fn is look:
-            loader.collate_fn = own
+        leave()
         if seen[_MIXED]:
             found(facts.MIXES_RECORDS)
         if seen[_FAILED] or (not seen[_CALLED] and steps() > before):
@@ -178,11 +177,11 @@ def _collated(own: Callable[[list[Any]], Any], records: list[Any]) -> tuple[list
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = [t.double() for t in tensors_in(copy.deepcopy(own)(copy.deepcopy(records)))]
-        same = torch.equal(read_state(torch.default_generator), of_torch) and random.getstate() == of_python
+        same = torch.equal(torch.get_rng_state(), of_torch) and random.getstate() == of_python
         drawn = not same or str(np.random.get_state()) != str(of_numpy)  # its place in a block, too
     finally:
         random.setstate(of_python)
         np.random.set_state(of_numpy)
-        if drawn and not torch.equal(read_state(torch.default_generator), of_torch):
+        if drawn and not torch.equal(torch.get_rng_state(), of_torch):
             torch.default_generator.set_state(of_torch)
     return found, drawn

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch.utils.data import DataLoader
 
+from reticent.watching.events import draws_of
 from reticent.watching.hooks import looks
+from reticent.watching.samplers import holders_of, observed_sampler
 from reticent.watching.seeds import Coins
 
 _LONGEST_WAIT = 256
@@ -52,23 +54,17 @@ class Used:
 
 
 class Draws:
-    """Watches a batch sampler while it is iterated.
-
-    The class of the sampler is exchanged for one that also remembers what it yields; what it yields, and the order
-    of random numbers, stay the same. ``close`` puts the class back.
-    """
+    """Watches a batch sampler while it is iterated; what it yields, and the order of random numbers, stay the same."""
 
     def __init__(
         self,
         loader: Any,
-        sampler: Any,
         *,
         ahead: bool = False,
         passes: int = 0,
         drawn: Callable[[], Coins] | None = None,
         begins: Callable[[], None] = lambda: None,
     ) -> None:
-        self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._fresh: list[Draw | None] = []
         self._dropped = 0
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
@@ -98,13 +94,16 @@ class Draws:
         """Of all batches that waited for a step, and of those that belong to none: a step may use an old one again."""
         self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
-        if sampler is not None:
-            self._exchange(sampler)
-
-    @property
-    def seen(self) -> bool:
+        sampler = observed_sampler(loader)
+        self.close: Callable[[], None] = lambda: None
+        """Look no more."""
+        self.seen = sampler is not None
         """Whether draws can be seen at all."""
-        return self._sampler is not None
+        if sampler is not None:
+            try:
+                self.close = draws_of(sampler, holders_of(loader), self._begin, self._remember, self._ends)
+            except TypeError:
+                self.seen = False
 
     @property
     def left_out(self) -> bool:
@@ -113,11 +112,6 @@ class Draws:
         A loop that keeps batches for later takes a step for each that was taken for left out.
         """
         return self._left_out + len(self._doubtful) > self._unknown
-
-    def close(self) -> None:
-        """Put the sampler's own class back."""
-        if self._sampler is not None and self._own is not None:
-            self._sampler.__class__ = self._own
 
     def keep_positions(self) -> None:
         """Remember the positions that are drawn, for ``next_positions``."""
@@ -262,21 +256,8 @@ class Draws:
                 count, end = count + 1, end + 1
         return count, end
 
-    def _exchange(self, sampler: Any) -> None:
-        own, watcher = type(sampler), self
-
-        def watched(this: Any) -> Iterator[Any]:
-            number = 0
-            for batch in own.__iter__(this):
-                number = number or watcher._begin()
-                watcher._remember(batch, number)
-                yield batch
-            watcher.unfinished -= 1
-
-        try:
-            sampler.__class__ = type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own})
-        except TypeError:  # a class without a dictionary, or not of Python
-            self._sampler = None
+    def _ends(self) -> None:
+        self.unfinished -= 1
 
     @looks
     def _begin(self) -> int:

@@ -12,13 +12,16 @@ clipped gradients lies open until the step, and whoever writes there writes past
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter, is_
 from typing import Any
 
 from reticent import facts
 from reticent.facts import Fact
+from reticent.watching.events import around
 from reticent.watching.ghost_lengths import Lengths
-from reticent.watching.hooks import Exchanged, looks
+from reticent.watching.hooks import looks
+from reticent.watching.record_gradients import takers_of
 
 _LENGTHS, _GRAD = attrgetter("_norm_sample"), attrgetter("grad")
 """Of a parameter, its gradient and those of all records in length."""
@@ -39,22 +42,25 @@ _WRITERS = "_post_accumulate_grad_hooks"
 class GhostClipping:
     """Follows the clipping for one optimizer."""
 
-    def __init__(self, optimizer: Any, found: Callable[[Fact], None]) -> None:
-        self._optimizer, self._found = optimizer, found
+    def __init__(self, model: Any, optimizer: Any, found: Callable[[Fact], None]) -> None:
+        self._model, self._optimizer, self._found = model, optimizer, found
+        self._undo: list[Callable[[], None]] = []
         self._hooks: Any = None
         self._measured: list[Any] = []
         self._lengths: list[Any] = []
         self._trained: list[Any] = []
         self._sums: list[Any] | None = None
         self._versions: list[int] = []
-        self._one = Lengths(optimizer)
+        self._one = Lengths(model, optimizer)
         self._norm = 0.0
         """The largest to which gradients were clipped since the last release; 0 where none were."""
 
     def attach(self) -> Callable[[], None]:
         """Begin to look; what is returned ends it."""
         self._sums = None
-        _AFTER.enter(self)
+        owners = [one for one in takers_of(self._model) if hasattr(one, "enable_hooks")]
+        self._undo = [around(one, "enable_hooks", after=partial(self.after, one)) for one in owners]
+        self._undo.append(self._one.attach())
         self._one.look(_AT_FIRST)
         return self._leave
 
@@ -63,9 +69,9 @@ class GhostClipping:
         self._one.look(1)
 
     def _leave(self) -> None:
-        self._one.leave()
         self._look_at_rest()
-        _AFTER.leave(self)
+        while self._undo:
+            self._undo.pop()()
 
     @looks
     def after(self, hooks: Any) -> None:
@@ -75,9 +81,6 @@ class GhostClipping:
         """
         new = hooks is not self._hooks
         if new:
-            known = {id(p) for p in hooks.trainable_parameters}
-            if not any(id(p) in known for group in self._optimizer.param_groups for p in group["params"]):
-                return  # of another model
             self._hooks, self._measured, self._lengths = hooks, list(hooks.trainable_parameters), []
         lengths = list(map(_LENGTHS, self._measured))
         old = sum(map(is_, lengths, self._lengths))
@@ -128,13 +131,3 @@ class GhostClipping:
             self._trained, known = trained, {id(p) for p in self._measured}
             if self._measured and not all(id(p) in known for p in trained):
                 self._found(facts.UNCLIPPED)
-
-
-def _places() -> list[Any]:
-    from opacus.grad_sample import GradSampleHooksFastGradientClipping
-
-    return [GradSampleHooksFastGradientClipping]
-
-
-_AFTER = Exchanged("enable_hooks", _places, lambda one, _, hooks: one.after(hooks))
-"""What Opacus calls after the second pass."""

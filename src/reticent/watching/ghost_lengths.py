@@ -9,12 +9,16 @@ every record gets the factors of all.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from reticent.watching.closer_looks import some_of
-from reticent.watching.hooks import Exchanged
+from reticent.watching.events import Backward
+from reticent.watching.hooks import Hook
+from reticent.watching.models import entrance
+from reticent.watching.record_gradients import takers_of
 
 _RELATIVE, _OF_THE_NORM = 0.01, 0.001
 """How much longer a gradient may be than was measured: of its length, and of the clip norm; of half numbers ten times
@@ -28,32 +32,41 @@ class Lengths:
         looked: whether a batch was looked at whose second backward pass has not ended.
     """
 
-    def __init__(self, optimizer: Any) -> None:
-        self._optimizer = optimizer
-        self.looked, self._listed, self._most = False, True, 1
+    def __init__(self, model: Any, optimizer: Any) -> None:
+        self._model, self._optimizer = model, optimizer
+        self.looked, self._listed, self._most, self._waits = False, True, 1, False
+        self._passes = Backward(self.before, lambda: None)
         self._true: dict[int, float] = {}
         """Of records of this batch, by their place in it."""
 
+    def attach(self) -> Callable[[], None]:
+        """Begin to look where it is told to; what is returned ends it."""
+        handle = entrance(self._model).register_forward_hook(Hook(self._gave))
+
+        def undo() -> None:
+            handle.remove()
+            self._passes.off()
+
+        return undo
+
+    def _gave(self, *_: Any) -> None:
+        if self._waits and torch.is_grad_enabled():
+            self._passes.on()
+
     def look(self, most: int) -> None:
         """Look at so many records of the next batch that holds any; each costs a backward pass."""
-        self._most = most
-        _BACKWARD.enter(self)
+        self._most, self._waits = most, True
 
-    def leave(self) -> None:
-        """Look no more."""
-        _BACKWARD.leave(self)
-
-    def before(self, loss: Any) -> None:
-        """The two backward passes of this loss begin."""
-        each = loss.loss_per_sample
-        if loss.optimizer is not self._optimizer or not each.numel():
+    def before(self, _loss: torch.Tensor, each: torch.Tensor | None) -> None:
+        """The first of two backward passes begins, of the mean or sum of these."""
+        if each is None or not each.numel():
             return
-        self.leave()
-        self.looked, self._listed, self._true = True, each.ndim == 1, {}
+        self._passes.off()
+        self.looked, self._waits, self._listed, self._true = True, False, each.ndim == 1, {}
         records = some_of(len(each), self._most) if self._listed else []
         try:
             for record in records:
-                self._true[record] = _length(loss.module, each[record].sum(), self._optimizer.params)
+                self._true[record] = _length(takers_of(self._model), each[record].sum(), self._optimizer.params)
         except Exception:  # unknown layers may raise anything; the loop must go on
             self._true = {}
 
@@ -65,6 +78,7 @@ class Lengths:
             norm: to which they are clipped.
         """
         true, self.looked = self._true, False
+        self._passes.off()
         if not self._listed:
             return True
         if not true or any(lengths.ndim != 1 or len(lengths) <= max(true) for lengths in measured):
@@ -74,26 +88,19 @@ class Lengths:
         return any(long > share * _norm([m[record] for m in measured]) + least for record, long in true.items())
 
 
-def _length(hooks: Any, loss: torch.Tensor, parameters: list[Any]) -> float:
+def _length(takers: list[Any], loss: torch.Tensor, parameters: list[Any]) -> float:
     """The length of the gradient of a loss; Opacus's hooks are off meanwhile."""
-    enabled, hooks.hooks_enabled = hooks.hooks_enabled, False
+    enabled = [hooks.hooks_enabled for hooks in takers]
     try:
+        for hooks in takers:
+            hooks.hooks_enabled = False
         slopes = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
     finally:
-        hooks.hooks_enabled = enabled
+        for hooks, before in zip(takers, enabled, strict=True):
+            hooks.hooks_enabled = before
     exact = [slope if slope.element_size() > 2 else slope.float() for slope in slopes if slope is not None]
     return _norm([slope.norm() for slope in exact])
 
 
 def _norm(numbers: list[torch.Tensor]) -> float:
     return math.hypot(*map(float, numbers))
-
-
-def _losses() -> list[Any]:
-    """The classes of losses whose backward pass is that of ghost clipping."""
-    from opacus.utils.fast_gradient_clipping_utils import DPTensorFastGradientClipping as Loss
-
-    return [kind for kind in (Loss, *Loss.__subclasses__()) if "backward" in vars(kind)]
-
-
-_BACKWARD = Exchanged("backward", _losses, lambda one, _, loss, *args, **kwargs: one.before(loss), before=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, ClassVar, TypeVar
 
@@ -63,54 +63,6 @@ class Hook:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial, (sys.audit, "reticent.watched")  # takes anything, gives None, and needs nothing installed
-
-
-class Exchanged:
-    """A function of other people's code, around which another one is while somebody looks.
-
-    Args:
-        name: of the function.
-        places: gives the modules or classes that have it.
-        tell: called with each of those who look, with what the function gave, and with what it was given.
-        before: whether it is called before the function, with None.
-    """
-
-    def __init__(
-        self, name: str, places: Callable[[], Sequence[Any]], tell: Callable[..., Any], *, before: bool = False
-    ) -> None:
-        self._name, self._places, self._tell, self._before = name, places, tell, before
-        self._looking: list[Any] = []
-        self._own: list[tuple[Any, Any]] = []
-
-    def around(self, own: Callable[..., Any]) -> Callable[..., Any]:
-        """What is called in the place of a function."""
-
-        def called(*args: Any, **kwargs: Any) -> Any:
-            found = None if self._before else own(*args, **kwargs)
-            self.told(found, *args, **kwargs)
-            return own(*args, **kwargs) if self._before else found
-
-        return called
-
-    def told(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """Tell all who look; what they answer."""
-        return [self._tell(one, *args, **kwargs) for one in [*self._looking]]
-
-    def enter(self, who: Any) -> None:
-        """``who`` looks from now on."""
-        for place in () if self._looking else self._places():
-            self._own.append((place, vars(place).get(self._name)))
-            setattr(place, self._name, self.around(getattr(place, self._name)))
-        if who not in self._looking:
-            self._looking.append(who)
-
-    def leave(self, who: Any) -> None:
-        """``who`` looks no more; after the last one everything is as it was."""
-        if who in self._looking:
-            self._looking.remove(who)
-        while self._own and not self._looking:
-            place, own = self._own.pop()
-            setattr(place, self._name, own) if own else delattr(place, self._name)  # it was that of a base
 
 
 def owner_of(hook: Any) -> Any:

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import dataloader
+from torch.utils.data import DataLoader
 
-from reticent.watching.hooks import Exchanged
+from reticent.watching.events import batches_of
 from reticent.watching.mixed_outputs import tensors_in
 
 _ROWS, _COLUMNS, _MOST = 4, 4096, 256
@@ -32,27 +32,27 @@ class Yielded:
     """The batches that a loader gave last, while somebody looks."""
 
     def __init__(self, loader: Any) -> None:
-        self._dataset = getattr(loader, "dataset", None)
+        self._loader = getattr(loader, "base_dataloader", loader)
         self._last: deque[Any] = deque(maxlen=16)
+        self._undo: Callable[[], None] = _nothing
         self.given, self._kept = 0, 0
         """How many there were, and how many before a model read the first: so many a loop may keep for later."""
 
-    def attach(self) -> Callable[[], None]:
-        """Begin to look; what is returned ends it."""
-        if self._dataset is not None:
-            _NEXT.enter(self)
-        return self.close
+    def attach(self) -> None:
+        """Begin to look."""
+        if isinstance(self._loader, DataLoader):
+            self._undo = batches_of(self._loader, self.gave)
 
     def close(self) -> None:
         """Look no more, and forget."""
         self._last.clear()
-        _NEXT.leave(self)
+        self._undo()
+        self._undo = _nothing
 
-    def gave(self, dataset: Any, batch: Any) -> None:
-        """A loader of this data set gave a batch."""
-        if dataset is self._dataset:
-            self._last.append(batch)
-            self.given += 1
+    def gave(self, batch: Any) -> None:
+        """The loader gave a batch."""
+        self._last.append(batch)
+        self.given += 1
 
     @property
     def batches(self) -> list[list[torch.Tensor]]:
@@ -78,6 +78,10 @@ class Yielded:
         batches = [one for batch in [*self._last][-2:] for one in _features(batch) if read is not None]
         alike = [one for one in batches if one.shape == read.shape]  # type: ignore[union-attr]
         return read is not None and any(_mixed(_flat(one), _flat(read)) for one in alike)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _count(batch: list[torch.Tensor]) -> int:
@@ -176,8 +180,3 @@ def _near(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """Of each row whether it is the same, but for rounding."""
     gap, size = (one - other).norm(dim=-1), torch.maximum(one.norm(dim=-1), other.norm(dim=-1))
     return gap <= _NEAR * size
-
-
-_NEXT = Exchanged(
-    "__next__", lambda: [dataloader._BaseDataLoaderIter], lambda one, batch, loader: one.gave(loader._dataset, batch)
-)

@@ -22,7 +22,6 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from reticent.watching import generators
 from reticent.watching.hooks import owner_of
 from reticent.watching.models import bare
 
@@ -196,7 +195,7 @@ class Given:
 
     def _states(self) -> list[Any]:
         used = [torch.default_generator, *(torch.cuda.default_generators[at] for at in self._devices)]
-        states = [generators.read_state(one).numpy().tobytes() for one in used]
+        states = [one.get_state().numpy().tobytes() for one in used]
         of_numpy = np.random.get_state(legacy=False)["state"]
         return [*states, random.getstate(), of_numpy["key"].tobytes(), of_numpy["pos"]]
 

@@ -13,13 +13,11 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from reticent import facts
 from reticent.facts import Fact
 from reticent.watching import optimisers
-from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.hooks import Hook, looks
 from reticent.watching.memory import Memory
 from reticent.watching.models import entrance, fingerprint
-from reticent.watching.nested_steps import is_nested, nests
 from reticent.watching.noise import NoisyGradients
-from reticent.watching.schedules import watch_schedules
+from reticent.watching.schedules import follows_a_metric
 from reticent.watching.starts import has_stepped
 from reticent.watching.weights import Weights
 
@@ -29,11 +27,9 @@ _LEFT: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
 _MOST_WRITES = 4
 """Writes to one parameter that may belong to one update of a loop without an optimizer."""
 
-_FIRST, _AFTER_FORWARD = 16, 0.125
-"""Forward passes after which the weights are looked at for certain; and the share of the later ones.
 
-Weights that are others at the step are seen there. This look is for those that somebody exchanges for a forward pass.
-"""
+_FORWARDS_FIRST, _FORWARD_EVERY = 16, 8
+"""Forward passes after which the weights are looked at, and every so many of the later ones."""
 
 
 class Moves:
@@ -49,7 +45,9 @@ class Moves:
         self._optimizer, self._found = optimizer, found
         self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
-        self.taken, self.armed, self._stepping, self._nests = 0, False, False, False
+        self.taken, self.armed, self._stepping = 0, False, False
+        self._steps_within = 0
+        """Steps that have begun and not ended: one may go on in that of a base class, with the same gradients."""
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
         self._memory = Memory()
@@ -57,7 +55,7 @@ class Moves:
     def attach(self, model: Any) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
         self._weights = Weights(model, by_hand=self._optimizer is None)
-        self._forward = CloserLooks(_FIRST, _AFTER_FORWARD)
+        self._forwards = 0
         self._own = {id(p) for p in self._weights.parameters}
         trained = [p for p in self._weights.parameters if p.requires_grad]
         self._ends = trained[:1] + trained[-1:]
@@ -74,17 +72,21 @@ class Moves:
             if self._memory.written(self._inner):
                 self._found(facts.WEIGHTS_CHANGED)
             self._memory.keep(self._inner)
-            undo += [self._let_go, watch_schedules(self._steered, lambda: self._found(facts.METRIC_SCHEDULE))]
+            undo += [self._let_go, self._look_at_schedules]
         return undo + [handle.remove for handle in handles]
 
     def _hold(self) -> None:
         """Follow the optimizer that moves the weights: of a private one that which is inside it now."""
         self._inner = inner = _inside(self._optimizer)
-        self._nests = nests(inner)
         self._before = inner.register_step_pre_hook(self._just_before)
         self._after = inner.register_step_post_hook(self._just_after)
         inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
-        self._steered[:] = [self._optimizer, inner]
+        self._steered += [self._optimizer, inner]
+
+    @looks
+    def _look_at_schedules(self) -> None:
+        if follows_a_metric(self._steered):
+            self._found(facts.METRIC_SCHEDULE)
 
     def _remember(self) -> None:
         """What an optimizer that is put inside remembers must come from steps that were watched."""
@@ -103,15 +105,14 @@ class Moves:
         if self._optimizer is not None:
             self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
 
+    def noise_was_added(self) -> None:
+        """Noise lies in the gradients for a step that has not begun; one that an error of the program ended is over."""
+        self.armed, self._steps_within = True, 0
+
     @property
     def deviation(self) -> float:
         """Of the noise that the private optimizer states."""
         return float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
-
-    def measure_noise(self) -> None:
-        """The private optimizer added its noise: look whether it is as much as is stated."""
-        if self.noisy is not None and not self.noisy.enough(self.deviation):
-            self._found(facts.TOO_LITTLE_NOISE)
 
     def before_others_add(self) -> None:
         """The noisy gradients are about to be used, by the optimizer or by other processes that add theirs."""
@@ -151,14 +152,14 @@ class Moves:
             self._found(facts.UNRECORDED_STEPS)
         if complete:
             self._compare(facts.UNRECORDED_STEPS if by_hand else facts.WEIGHTS_CHANGED)
-        if self._weights.exchanged():
+        if self._weights.exchanged() or self._weights.apart_written():
             self._found(facts.WEIGHTS_CHANGED)
         if not self._weights.finite():
             self._found(facts.NOT_FINITE)
 
     def settled(self) -> bool:
         """Whether the weights are those that the last step left, also where an error ended the loop after it."""
-        return self._inner is not None and not self._weights.written()
+        return self._inner is not None and not self._weights.written() and not self._weights.apart_written()
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -185,8 +186,10 @@ class Moves:
 
     @looks
     def gave(self, model: Any, inputs: Any, output: Any) -> None:
-        """Gradients are taken at weights that must be those of the last step."""
-        if self._forward.due() and self._inner is not None and self._trains() and self._weights.others():
+        """Gradients are taken at weights that must be those of the last step, as sharpness-aware training does not."""
+        self._forwards += 1
+        due = self._forwards <= _FORWARDS_FIRST or self._forwards % _FORWARD_EVERY == 0
+        if due and self._inner is not None and self._trains() and self._weights.others():
             self._found(facts.WEIGHTS_CHANGED)
 
     def _trains(self) -> bool:
@@ -214,29 +217,19 @@ class Moves:
 
     @looks
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._nests and is_nested(optimizer):  # a part of a step, before which all was looked at
-            self._go_on_within(again=True)
+        self._steps_within += 1
+        if self._steps_within > 1:  # a part of a step, before which all was looked at
             return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(facts.WEIGHTS_CHANGED)
         self.before_others_add()
         self._stepping = len(args) < 2 and not kwargs  # a closure may do anything
-        if self._nests:
-            self._go_on_within(again=False)
-
-    def _go_on_within(self, again: bool) -> None:
-        """The step of an optimizer of the program may go on in that of its base, with the same gradients."""
-        if again:
-            self.before_others_add()
-        if self.noisy is not None:
-            self.noisy.keep(values=True)
 
     @looks
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._nests:
-            if is_nested(optimizer):
-                return
-            self.before_others_add()
+        self._steps_within -= 1
+        if self._steps_within:
+            return
         self.taken += 1
         self._stepping = False
         self._weights.keep()

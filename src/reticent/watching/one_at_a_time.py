@@ -20,7 +20,9 @@ def enter(model: Any, optimizer: Any, loader: Any) -> Callable[[], None]:
         ParameterError: another watch looks at one of them now.
     """
     named = [("model", p) for p in bare(model).parameters()]
-    named += [("optimizer", optimizer), ("loader", observed_sampler(loader))]
+    sampler = observed_sampler(loader)
+    state = getattr(sampler, "__dict__", sampler)  # what watches it meanwhile has the same
+    named += [("optimizer", optimizer), ("loader", state)]
     things = {id(thing): (name, thing) for name, thing in named if thing is not None}
     for others in _WATCHED:
         same = [name for number, (name, _) in things.items() if number in others]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
-from types import BuiltinFunctionType
+from functools import cache
+from importlib.metadata import version
 from typing import Any, Literal
 
 import torch
@@ -76,25 +76,7 @@ _NOISES = ("add_noise", "scale_grad", "params", "accumulated_iterations")
 
 def noise_is_overridden(optimizer: Any) -> bool:
     """Whether code of the program decides what becomes of Opacus's noise, or of a number that it is made from."""
-    draws = [module._generate_noise for module in generating(type(optimizer))]
-    replaced = torch_is_replaced() or not all(map(by_opacus, draws))
-    return replaced or _overridden(optimizer, _NOISES)
-
-
-def torch_is_replaced() -> bool:
-    """Whether the function of torch that draws noise for Opacus is another one now."""
-    return not isinstance(torch.normal, BuiltinFunctionType)
-
-
-def adding_noise(kind: type) -> list[Any]:
-    """The methods that add noise in a class and its bases."""
-    return [vars(one)["add_noise"] for one in kind.__mro__ if "add_noise" in vars(one)]
-
-
-def generating(kind: type) -> list[Any]:
-    """The modules in which these find the function that draws noise."""
-    modules = dict.fromkeys(sys.modules.get(getattr(method, "__module__", "")) for method in adding_noise(kind))
-    return [module for module in modules if hasattr(module, "_generate_noise")]
+    return _overridden(optimizer, _NOISES)
 
 
 def method_of(optimizer: Any, name: str) -> Any:
@@ -203,17 +185,24 @@ def is_secured(optimizer: Any) -> bool:
     return hasattr(method_of(optimizer, "add_noise"), "reticent_noise")
 
 
+@cache
+def before_1_6() -> bool:
+    """Whether an Opacus is installed that states, under adaptive clipping, the noise of the gradients alone."""
+    return tuple(map(int, version("opacus").split(".")[:2])) < (1, 6)
+
+
 def _noise(optimizer: Any, size: int | None) -> float:
     """Noise multiplier of gradient and count together.
 
     Adaptive ghost clipping sets its own noise for gradients and releases the number of unclipped records with noise
     ``size / 20`` for it (ANDREW2021, Theorem 1).
     """
-    adjusted = vars(optimizer).get("_adjusted_noise_multiplier")
+    adjusted, nominal = vars(optimizer).get("_adjusted_noise_multiplier"), float(optimizer.noise_multiplier)
+    if not adjusted and nominal and hasattr(optimizer, "unclipped_num_std") and before_1_6():
+        return float(nominal**-2 + (2.0 * optimizer.unclipped_num_std) ** -2) ** -0.5  # it states that of gradients
     if not adjusted:
-        return float(optimizer.noise_multiplier)
+        return nominal
     if not size:
         return 0.0
     together = float(float(adjusted) ** -2 + (size / 10.0) ** -2) ** -0.5
-    nominal = float(optimizer.noise_multiplier)
     return min(together, nominal) if math.isclose(together, nominal, rel_tol=1e-9) else together

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 from reticent import facts
 from reticent.facts import Fact
 from reticent.watching import optimisers, seeds
-from reticent.watching.closer_looks import CloserLooks
 from reticent.watching.draws import Fresh, Used
+from reticent.watching.events import Undo, around
 from reticent.watching.ghost import GhostClipping
 from reticent.watching.hooks import looks
 from reticent.watching.layouts import look_at_layouts
@@ -31,8 +31,8 @@ _MEASURE_EVERY = 128
 _NOISE_FIRST = 4
 """Steps at the start in which the length of the noise is measured; afterwards with the norms."""
 
-_FIRST, _LOOKED_AT = 8, 0.0625
-"""Steps at the start in which the state of the generator is looked at; and the share of the later ones."""
+_LOOKS_FIRST, _LOOK_EVERY = 8, 16
+"""Steps at the start that are looked at closely, and every so many of the later ones."""
 
 _NUMBERS = attrgetter("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction", "generator")
 """What a release follows from, as the optimizer has it now."""
@@ -60,13 +60,13 @@ class PrivateLoop:
         self.sensitive: SensitiveWatch | None = None
         self._ghost = optimisers.is_ghost(optimizer)
         self._per_layer = hasattr(optimizer, "max_grad_norms")
-        self._ghost_clipping = GhostClipping(optimizer, recorder.found) if self._ghost else None
-        self._records = RecordGradients(optimizer, recorder.clipped_by_hand)
+        self._ghost_clipping = GhostClipping(model, optimizer, recorder.found) if self._ghost else None
+        self._records = RecordGradients(model, optimizer, recorder.clipped_by_hand)
         self._first = optimisers.first_of(optimizer)
         self._overridden = False
         self._drawn: DrawnNoise | None = None
         """The noise of the step that is being taken, where code of the program adds it."""
-        self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
+        self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer), recorder.found)
         self._pieces: list[_Piece] = []
         self._sums: list[tuple[Any, Any, int]] = []
         """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
@@ -82,14 +82,14 @@ class PrivateLoop:
         self._rate: float | None = None
         self._records_second = getattr(model, "batch_first", True) is False
         self._late: list[tuple[int | None, int | None, int, int, Fresh]] = []
-        self._steps, self._known = 0, _NOISE_FIRST
+        self._steps = self._entered = 0
+        """Steps so far, and before this entry: other code may have replaced anything since."""
         self._measures = self._looks = False
         recorder.catch_up, recorder.pass_begins = self.catch_up, self.pass_begins
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
-        self._known = self._steps + _NOISE_FIRST  # other code may have replaced the noise since
-        self._closer = CloserLooks(_FIRST, _LOOKED_AT)
+        self._entered = self._steps
         self._facts = ()  # other code may have replaced anything since
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         self._told_before = len(self._optimizer._step_skip_queue)
@@ -103,7 +103,7 @@ class PrivateLoop:
         if not self._ghost and taken_by_the_program(self._model, self._takers):
             self._recorder.gradients_by_hand()
         undo = [
-            self._records.leave,
+            self._records.attach(),
             follow_hooks(self._model, self._recorder.clipped_by_hand),
             self._around("accumulate" if self._ghost else "clip_and_accumulate", self.on_clip, self.after_clip),
             self._around("add_noise", self.on_noise, self.after_noise),
@@ -123,8 +123,6 @@ class PrivateLoop:
     def _leave(self) -> None:
         """Batches that wait for their noise count in the first step of the next watch."""
         self.pass_begins()
-        if self._drawn is not None:
-            self._drawn.leave()
         if self._pieces:
             _WAITING[self._optimizer] = self._pieces, self._recorder.faults
 
@@ -196,18 +194,19 @@ class PrivateLoop:
             return float(self._optimizer.max_grad_norm)
         return optimisers.clip_norm(self._optimizer, self._model, self._ghost)
 
-    def on_noise(self) -> None:
+    def on_noise(self) -> DrawnNoise | None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
         if self._sums:
             self._look_at_sums()
         optimizer, recorder = self._optimizer, self._recorder
-        self._measures = self._steps < self._known or self._steps % _MEASURE_EVERY == 0
+        new = self._steps - self._entered
+        self._measures = new < _NOISE_FIRST or self._steps % _MEASURE_EVERY == 0
         if self._measures:
             recorder.count_trained()
             if self._ghost_clipping is not None:
                 self._ghost_clipping.look_again()
-        self._looks = self._closer.due()
+        self._looks = new < _LOOKS_FIRST or self._steps % _LOOK_EVERY == 0
         if self._takers and (self._measures or self._looks):
             self._records.look(exact=self._measures)
         if not pieces:  # the program clipped by itself, and took Opacus's noise alone
@@ -223,6 +222,8 @@ class PrivateLoop:
             recorder.noise_from()
             self.noise_seeds.exchange(seeds.of_noise(optimizer))
             self._release = optimisers.release_of(optimizer, norm, size, added)
+            if self._ghost and self._facts and norm != self._norm and optimisers.before_1_6():
+                recorder.clipped_by_hand()  # adaptive clipping, which nothing shows there
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
         self._late.append((size, clipped, self._parts, empty, self._draws.fresh()))
@@ -232,22 +233,17 @@ class PrivateLoop:
         self._look_at_seeds()
         if not usual or self._looks:
             self._overridden = optimisers.noise_is_overridden(optimizer)
-        if self._drawn is not None:  # an error of the program kept it from its end
-            self._drawn.leave()
-        if self._overridden:
-            self._drawn = DrawnNoise(optimizer, self._noisy.elsewhere)
+        looked = (self._overridden or self._measures) and not self._noisy.sharded
+        self._drawn = DrawnNoise(optimizer, self._moves.deviation) if looked else None
+        return self._drawn
 
     def after_noise(self) -> None:
         """Noise was added."""
-        self._moves.armed = True
-        if self._drawn is not None and not self._drawn.added(self._moves.deviation):
-            self._found(facts.UNKNOWN_NOISE)
-        if self._looks:
-            self.noise_seeds.arrive()
+        self._moves.noise_was_added()
+        if self._drawn is not None:
+            self._drawn.look(self._found)
         if self._looks or self._measures:
             self._undivided = [(p, p.grad, p.grad._version) for p in self._optimizer.params if p.grad is not None]
-        if self._measures:
-            self._moves.measure_noise()
 
     def on_scale(self) -> None:
         """The noisy gradients are about to be divided: nobody wrote to them since their noise."""
@@ -296,7 +292,7 @@ class PrivateLoop:
 
     def _look_at_seeds(self) -> None:
         if self._release.noise_multiplier > 0.0:
-            self.noise_seeds.drawn(self._found, look=self._looks)
+            self.noise_seeds.drawn()
         elif self.noise_seeds.public():
             self._found(facts.PUBLIC_SEED)
 
@@ -306,33 +302,11 @@ class PrivateLoop:
             self._moves.borrowed(lambda: look(sensitive))
 
     @looks
-    def _look(self, look: Callable[[], None]) -> None:
-        look()
+    def _look(self, look: Callable[[], Any]) -> Any:
+        return look()
 
-    def _around(
-        self, name: str, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None
-    ) -> Callable[[], None]:
-        """Call these before and after the method ``name`` of the optimizer, on this object only."""
-        optimizer = self._optimizer
-        previous = vars(optimizer).get(name)
-
-        def looked_at(*args: Any, **kwargs: Any) -> Any:
-            if before is not None:
-                self._look(before)
-            found = (previous or partial(getattr(type(optimizer), name), optimizer))(*args, **kwargs)
-            if after is not None:
-                self._look(after)
-            return found
-
-        looked_at.reticent_watches = previous  # type: ignore[attr-defined]
-        setattr(optimizer, name, looked_at)
-
-        def undo() -> None:
-            if vars(optimizer).get(name) is not looked_at:  # the program put another one there since
-                return
-            setattr(optimizer, name, previous) if previous else delattr(optimizer, name)
-
-        return undo
+    def _around(self, name: str, before: Callable[[], Any], after: Callable[[], Any] | None = None) -> Undo:
+        return around(self._optimizer, name, partial(self._look, before), after and partial(self._look, after))
 
 
 def _together(pieces: list[_Piece]) -> _Piece:

@@ -14,8 +14,9 @@ from weakref import ref
 
 import torch
 
-from reticent.watching.hooks import Exchanged, looks, owner_of
-from reticent.watching.models import bare
+from reticent.watching.events import Backward, hooks_of
+from reticent.watching.hooks import Hook, looks, owner_of
+from reticent.watching.models import bare, entrance
 
 _TAKERS = ("capture_activations_hook", "capture_backprops_hook", "rearrange_grad_samples")
 _MOST_PARTS = 64
@@ -29,11 +30,27 @@ class RecordGradients:
         looks: whether the gradients that come next are looked at.
     """
 
-    def __init__(self, optimizer: Any, changed: Callable[[], None]) -> None:
-        self._optimizer, self._changed, self._found = optimizer, changed, lambda _: changed()
+    def __init__(self, model: Any, optimizer: Any, changed: Callable[[], None]) -> None:
+        self._model, self._optimizer, self._changed = model, optimizer, changed
+        self._found = lambda _: changed()
         self.looks = self._exact = False
-        self._left: dict[Any, deque[tuple[Any, int, torch.Tensor | None]]] = {}
+        self._passes = Backward(lambda _loss, _each: None, self.left)
+        self._left: dict[Any, deque[tuple[Any, int, torch.Tensor | None]]] | None = None
         """Of each parameter, what Opacus left since the last clipping: the object, its count of writes, its marks."""
+
+    def attach(self) -> Callable[[], None]:
+        """Begin to look where it is told to; what is returned ends it."""
+        handle = entrance(self._model).register_forward_hook(Hook(self._gave))
+
+        def undo() -> None:
+            handle.remove()
+            self.leave()
+
+        return undo
+
+    def _gave(self, *_: Any) -> None:
+        if self.looks and torch.is_grad_enabled():
+            self._passes.on()
 
     def look(self, exact: bool) -> None:
         """Look at the gradients that come next.
@@ -42,26 +59,30 @@ class RecordGradients:
             exact: at their values too, which takes a pass over them; without, a change leads to such a look.
         """
         self.looks, self._exact = True, exact or self._exact
-        _PROMOTE.enter(self)
 
     def leave(self) -> None:
         """Look no more."""
         self.looks = self._exact = False
-        self._left = {}
-        _PROMOTE.leave(self)
+        self._left = None
+        self._passes.off()
 
     @looks
-    def left(self, p: Any) -> None:
-        """Opacus left gradients of records at this parameter."""
-        newest = p.grad_sample[-1] if isinstance(p.grad_sample, list) else p.grad_sample
-        if newest is not None:
+    def left(self) -> None:
+        """A backward pass is over, in which Opacus left gradients of records."""
+        self._left = self._left or {}
+        for p in self._optimizer.params:
+            found = getattr(p, "grad_sample", None)
+            newest = found[-1] if isinstance(found, list) and found else found
             parts = self._left.setdefault(p, deque(maxlen=_MOST_PARTS))
-            parts.append((ref(newest), newest._version, _marks(newest) if self._exact else None))
+            if isinstance(newest, torch.Tensor) and not (parts and parts[-1][0]() is newest):
+                parts.append((ref(newest), newest._version, _marks(newest) if self._exact else None))
 
     def clipped(self) -> None:
         """They are about to be clipped."""
         exact, left = self._exact, self._left
         self.leave()
+        if left is None:  # nobody saw a backward pass
+            return
         same = _same_values if exact else _same_objects
         if all(same(_parts(p), left.get(p, ())) for p in self._optimizer.params):
             return
@@ -94,41 +115,7 @@ def follow_hooks(model: Any, changed: Callable[[], None]) -> Callable[[], None]:
 
     Opacus takes the gradients of records from what such hooks give.
     """
-    exchanged = []
-    for layer in bare(model).modules():
-        for hooks in (layer._backward_hooks, layer._backward_pre_hooks):
-            for number, hook in hooks.items():
-                if not hasattr(owner_of(hook), _TAKERS[1]):
-                    exchanged.append((hooks, number, hook))
-    for hooks, number, hook in exchanged:
-        hooks[number] = _Followed(hook, changed)
-
-    def undo() -> None:
-        for hooks, number, hook in exchanged:
-            if number in hooks:
-                hooks[number] = hook
-
-    return undo
-
-
-class _Followed:
-    """In the place of a hook; a copy or a file of the model gets the hook itself."""
-
-    def __init__(self, hook: Any, changed: Callable[[], None]) -> None:
-        self._hook, self._changed = hook, changed
-
-    def __call__(self, *args: Any) -> Any:
-        found = self._hook(*args)
-        if found is not None:
-            self._changed()
-        return found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _itself, (self._hook,)
-
-
-def _itself(hook: Any) -> Any:
-    return hook
+    return hooks_of(bare(model), lambda hook: hasattr(owner_of(hook), _TAKERS[1]), changed)
 
 
 def _parts(p: Any) -> list[torch.Tensor]:
@@ -174,13 +161,3 @@ def _marks(gradients: torch.Tensor) -> torch.Tensor:
     rows = gradients.detach().reshape(len(gradients), gradients.shape[1:].numel()).float()
     vector = torch.arange(1, rows.shape[1] + 1, dtype=torch.float32, device=rows.device).sin_()
     return (rows @ vector).double().cpu()
-
-
-def _places() -> list[Any]:
-    from opacus.grad_sample import grad_sample_module
-
-    return [grad_sample_module]
-
-
-_PROMOTE = Exchanged("promote_current_grad_sample", _places, lambda one, _, p: one.left(p))
-"""Opacus's function that leaves gradients of records."""

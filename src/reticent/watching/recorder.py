@@ -20,7 +20,7 @@ from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
 from reticent.watching.repeats import copies
-from reticent.watching.samplers import logical_batches, look_again, look_at, observed_sampler, unknown
+from reticent.watching.samplers import logical_batches, look_again, look_at, unknown
 from reticent.watching.seeds import Coins
 from reticent.watching.sensitive import SensitiveWatch
 from reticent.watching.starts import Start
@@ -88,7 +88,7 @@ class Recorder:
         """The loop begins: what is looked at once, before its first step."""
         self.buffers = Buffers(self._model)
         self._mixing = models.mixing_layers(self._model)
-        self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
+        self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), self.found, use="draws")
         self._drawn_from = getattr(self._batches, "generator", None)
         if getattr(getattr(self._loader, "collate_fn", None), "rand_on_empty", False):  # whoever joins replaces it
             self.found(facts.LARGER_BATCH)
@@ -106,10 +106,8 @@ class Recorder:
             self.found(facts.LEFT_OUT)
         self._repeats = self._repeated
         drawn = self._coins if self.sampler.drawn is Drawn.POISSON else None
-        sampler = observed_sampler(self._loader)
         self._draws = Draws(
             self._loader,
-            sampler,
             ahead=ahead,
             passes=before,
             drawn=drawn,

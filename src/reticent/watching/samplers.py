@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from torch.utils.data import (
@@ -107,14 +108,34 @@ def observed_sampler(loader: Any) -> Any:
     return logical_batches(loader)
 
 
-def logical_batches(loader: Any) -> Any:
-    """What draws the batches of a loader; of a ``BatchMemoryManager``'s, those that it splits."""
+def holder_of(loader: Any) -> tuple[Any, str]:
+    """Who has what draws the batches of a loader, and by which name; of a ``BatchMemoryManager``'s, those it splits."""
+    loader = getattr(loader, "base_dataloader", loader)  # accelerate wraps it
     batches: Any = getattr(loader, "batch_sampler", None)
+    return (
+        (batches, "sampler") if any(_draws_like(batches, kind) for kind in _splitting()) else (loader, "batch_sampler")
+    )
+
+
+def holders_of(loader: Any) -> list[tuple[Any, str]]:
+    """The same, and each ``BatchMemoryManager`` of this loader that is there now."""
+    kinds, batches = _splitting(), logical_batches(loader)
+    managers = [one for one in gc.get_objects() if type(one) in kinds and one.sampler is batches]
+    return [holder_of(loader), *((one, "sampler") for one in managers)]
+
+
+def _splitting() -> tuple[type, ...]:
     try:
         from opacus.utils.batch_memory_manager import BatchSplittingSampler
     except ImportError:
-        return batches
-    return batches.sampler if _draws_like(batches, BatchSplittingSampler) else batches
+        return ()
+    return (BatchSplittingSampler,)
+
+
+def logical_batches(loader: Any) -> Any:
+    """What draws the batches of a loader."""
+    holder, name = holder_of(loader)
+    return getattr(holder, name, None)
 
 
 def _poisson(batches: Any) -> SamplerRecord | None:

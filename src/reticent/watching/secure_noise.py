@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
 import torch
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.watching import optimisers
+from reticent.watching.events import in_place_of
 
+NORMAL = torch.normal
 _ROWS = 1 << 16
 _SCALE = 2.0**-53
-
-_ASKED = frozenset({"add_noise", "_generate_noise"})
-"""What a method of the program calls that leaves the noise to Opacus."""
 
 
 def secure_noise(optimizer: Any) -> Any:
@@ -38,8 +38,8 @@ def secure_noise(optimizer: Any) -> Any:
 
     Raises:
         ParameterError: it is no private optimizer of Opacus.
-        UnsupportedError: its clipping is adaptive, which draws noise elsewhere too, or code of the program adds noise
-            without Opacus's.
+        UnsupportedError: its clipping is adaptive, which draws noise elsewhere too, or its ``add_noise`` was replaced.
+            A class of the program may add noise by Opacus's method or by ``torch.normal``: a step fails that does not.
 
     Example:
         >>> import reticent as rt
@@ -52,17 +52,44 @@ def secure_noise(optimizer: Any) -> Any:
     if hasattr(optimizer, "target_unclipped_quantile"):
         raise UnsupportedError("secure_noise: adaptive clipping draws the noise of its count elsewhere")
     own: Any = type(optimizer)
-    method = own.add_noise
-    if optimisers.method_of(optimizer, "add_noise") is not method or not all(map(_asks, optimisers.adding_noise(own))):
-        raise UnsupportedError(f"secure_noise: {own.__name__} has an add_noise of its own, which does not use it")
+    before = vars(optimizer).get("add_noise")
+    if optimisers.method_of(optimizer, "add_noise") is not own.add_noise:
+        raise UnsupportedError(f"secure_noise: this {own.__name__} has an add_noise of its own")
 
     def add_noise(self: Any) -> None:
-        with Generating(own, _securely):
-            method(self)
+        with _Secure() as source:
+            own.add_noise(self) if before is None else before()
+        if not source.asked and self.noise_multiplier > 0.0 and not getattr(self, "rank", 0):
+            raise UnsupportedError(f"secure_noise: add_noise of {own.__name__} uses neither Opacus's nor torch.normal")
 
-    add_noise.reticent_noise = method  # type: ignore[attr-defined]
-    optimizer.__class__ = type(own.__name__, (own,), {"add_noise": add_noise})
+    add_noise.reticent_noise = own.add_noise  # type: ignore[attr-defined]
+    in_place_of(optimizer, "add_noise", MethodType(add_noise, optimizer))
     return optimizer
+
+
+class _Secure(TorchFunctionMode):
+    """Whoever asks torch for normal numbers gets others meanwhile."""
+
+    asked = False
+    """Whether anybody did."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is NORMAL:
+            self.asked, function = True, _secure_normal
+        return function(*args, **kwargs or {})
+
+
+def _secure_normal(mean: float, std: float, size: Any, device: Any, dtype: Any = None, **_: Any) -> torch.Tensor:
+    """As ``torch.normal`` for numbers; a generator is not asked."""
+    kind = torch.get_default_dtype() if dtype is None else dtype
+    return drawn(normal(tuple(size), float(std), kind, torch.device(device)).add_(mean), std=std)
+
+
+def drawn(noise: torch.Tensor, *, std: float) -> torch.Tensor:
+    """This noise, which has this standard deviation: modes of torch see it here."""
+    if has_torch_function((noise,)):
+        noise = handle_torch_function(drawn, (noise,), noise, std=std)
+    return noise
 
 
 def normal(shape: tuple[int, ...], deviation: float, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -85,44 +112,3 @@ def _pairs(random: bytes, deviation: float) -> torch.Tensor:
     radius = torch.log((radius + 1.0).mul_(_SCALE)).mul_(-2.0).sqrt_().mul_(deviation)  # of a number in (0, 1]
     angle = angle * (2.0 * math.pi * _SCALE)
     return torch.cat([radius * torch.cos(angle), radius * torch.sin(angle)])
-
-
-def _asks(method: Any) -> bool:
-    """Whether a method that adds noise leaves it to Opacus's functions, as far as the names in its code tell."""
-    names = getattr(getattr(method, "__code__", None), "co_names", ())
-    return optimisers.by_opacus(method) or not _ASKED.isdisjoint(names)
-
-
-class Generating:
-    """While this is entered, the modules of an optimizer's classes generate noise by another function.
-
-    Args:
-        kind: the class.
-        instead: makes that function of the one that is there.
-    """
-
-    def __init__(self, kind: type, instead: Callable[[Any], Any]) -> None:
-        self._kind, self._instead = kind, instead
-        self._before: list[tuple[Any, Any]] = []
-
-    def __enter__(self) -> None:
-        for module in optimisers.generating(self._kind):
-            self._before.append((module, module._generate_noise))
-            module._generate_noise = self._instead(module._generate_noise)
-
-    def __exit__(self, *_: object) -> None:
-        while self._before:
-            module, own = self._before.pop()
-            module._generate_noise = own
-
-
-def _securely(own: Any) -> Any:
-    """``generate`` in the place of ``own``; who looks on at that looks on at this."""
-    return own.around(generate) if hasattr(own, "around") else generate
-
-
-def generate(std: float, reference: Any, generator: Any = None, secure_mode: bool = False) -> torch.Tensor:
-    """As Opacus's function of this name; ``generator`` is not asked."""
-    if std == 0:
-        return torch.zeros_like(reference)
-    return normal(tuple(reference.shape), float(std), reference.dtype, reference.device)

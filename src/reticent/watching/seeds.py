@@ -1,10 +1,8 @@
-"""Whether somebody can repeat the noise and the draws: where the generators got their seeds.
+"""Whether somebody can repeat the noise and the draws: where generators are when numbers are drawn, and their seeds.
 
 The generator that torch begins with has a seed from the operating system. A seed below 2^32 can be tried out, and most
-are written in the program anyway; that of a new ``torch.Generator()`` is in torch's source. A seed that was set while
-the loop ran was known to the program, unless ``torch.seed()`` asked the operating system. A generator that goes back to
-where it was gives the same noise again, whichever watch saw it there: ``generators`` sees it put back, and
-here a look is taken at where it is, before and after noise.
+are written in the program anyway; that of a new ``torch.Generator()`` is in torch's source. A generator that is where
+it was before gives the same numbers again, whichever watch saw it there: its state is read whenever it draws.
 """
 
 from __future__ import annotations
@@ -18,25 +16,22 @@ import torch
 
 from reticent import facts
 from reticent.facts import Fact
-from reticent.watching import generators
-from reticent.watching.generators import Draw
 from reticent.watching.optimisers import is_secured
 
 _SMALL, _TINY = 1 << 32, 1 << 10
-_NOBODY = -1
 _OF_A_NEW_ONE = torch.Generator().initial_seed()
 
 _HEAD, _PLACE, _WHOLE = 16, struct.Struct("<Q64s"), 5000
 """Bytes of a state of torch's Mersenne twister: the seed and counts; then the place in the block of words, and some of
 these words; and fewer than all."""
 
-_LOOKED_AT = 8
-"""Batches after each entry at whose draw the state is looked at; later the calls that put it tell enough."""
-
 _Where = tuple[int, bytes]
+"""A place in a block of a generator's cycle, and the block."""
 
 _BEEN: dict[str, dict[bytes, int]] = {"noise": {}, "draws": {}}
-"""For each use every block of a state that was looked at, with the last place in it."""
+"""For each use every block from which numbers were drawn, with the last place in it."""
+_LAST: dict[tuple[str, Any], _Where] = {}
+"""Where each generator was when it drew last, for each use."""
 
 
 @dataclass(slots=True)
@@ -44,7 +39,7 @@ class Coins:
     """The draw of one batch, until it is known whether a step uses it."""
 
     public: bool
-    draws: list[tuple[_Look, Draw, _Where | None]]
+    places: list[tuple[_Look, _Where]]
     rate: float = 0.0
     """The probability of each record in this draw, where somebody put it down."""
     shown: bool | None = None
@@ -52,81 +47,58 @@ class Coins:
 
 
 class _Look:
-    """One generator, and where it was seen."""
+    """One generator, for one use."""
 
-    def __init__(self, generator: Any, use: str, first: int) -> None:
+    def __init__(self, generator: Any, use: str) -> None:
         self.generator, self._use = generator, use
-        self._first, self._secret = first, _NOBODY
-        self.track = generators.track(generator, use)
-        self.track.go_on()
-        self._seed = int(generator.initial_seed())
-        self._back: Any = None
+        self.go_on()
 
     def go_on(self) -> None:
-        """Take the seed as it is now for that of the start; where it was stays known."""
-        self._first = int(self.generator.initial_seed())
-        self._secret = _NOBODY
-        self.track.go_on()
+        """Take the seed as it is now for that of the start."""
+        self._first = self._secret = None if guessable(now := self.generator.initial_seed()) else now
 
-    def public(self) -> bool:
-        """Whether the seed can be guessed, or was set while this was watched."""
+    def seed(self, found: Callable[[Fact], None]) -> bool:
+        """Whether the seed can be guessed; ``found`` is called where another one was set."""
         now = self.generator.initial_seed()
-        return now != self._secret and self._known(now)
-
-    def _known(self, now: int) -> bool:
-        if guessable(now) or (now != self._first and not generators.from_the_system(now)):
+        if now == self._secret:
+            return False
+        if guessable(now):
             return True
         self._secret = now
+        if self._first is not None:
+            found(facts.SEEDED_ON_THE_WAY)
         return False
 
-    def drawn(self) -> tuple[Draw, bool]:
-        """It draws from where it is now; and whether its seed is public."""
-        now = self.generator.initial_seed()
-        if now != self._seed:
-            self._seed = now
-            self.track.go_on()
-        track = self.track
-        track.at = draw = Draw(track.at.stream, track.at)
-        return draw, now != self._secret and self._known(now)
+    def where(self) -> _Where:
+        """The place at which the generator is."""
+        state = self.generator.get_state().numpy()
+        if len(state) > _WHOLE:
+            at, words = _PLACE.unpack_from(state, _HEAD)
+            return int(at), bytes(words)
+        return int.from_bytes(state[8:].tobytes(), "little"), state[:8].tobytes()  # of CUDA: an offset and a seed
 
-    def goes_on(self) -> bool:
-        """Whether it draws noise right after its last noise, with the same secret seed; as nearly always."""
-        at = self.track.at
-        same = self.generator.initial_seed() == self._seed == self._secret
-        return same and self._back is not at.stream and at.again()
-
-    def arrive(self) -> None:
-        """Remember where the generator is, at the beginning and after noise."""
-        if self.passed(after=True):
-            self._back = self.track.at.stream
-
-    def went_back(self, draw: Draw) -> bool:
-        """Whether a draw gives numbers that came before."""
-        return draw.repeats() or self._back is draw.stream
-
-    def passed(self, where: _Where | None = None, after: bool = False) -> bool:
-        """Whether a look at this place or a later one was taken before; it is remembered.
+    def been(self, where: _Where, *, after: bool = False) -> bool:
+        """Whether numbers were drawn at this place or a later one before; it is remembered.
 
         Args:
-            where: the place; None for that of now.
-            after: what was to be drawn is drawn, so that the next draw may begin here.
+            where: the place.
+            after: it is that after a draw, if there was one.
         """
-        at, block = where = where or _where(self.generator)
-        been = _BEEN[self._use]
-        last, drawn = self.track.looked or (where, True)
-        most = been.get(block)
+        (at, block), been = where, _BEEN[self._use]
+        last, most = _LAST.get((self._use, self.generator)), been.get(block)
+        if after and where == last:
+            return False
         been[block] = at if most is None else max(at, most)
-        self.track.looked = where, after
-        here = where == last and (after or drawn)
-        return most is not None and not here and (block != last[1] or at <= most)
+        _LAST[self._use, self.generator] = where
+        return most is not None and (at <= most or (last is not None and last[1] != block))
 
 
 class Seeds:
     """Looks at one generator, or at several that are used together."""
 
-    def __init__(self, generators: list[Any], use: str = "noise") -> None:
-        self._use, self._batches = use, 0
-        self._looks = [_Look(one, use, seed) for one in generators if (seed := _seed(one)) is not None]
+    def __init__(self, generators: list[Any], found: Callable[[Fact], None], use: str = "noise") -> None:
+        self._use, self._found = use, found
+        self._looks = [_Look(one, use) for one in generators if _has_seed(one)]
 
     def go_on(self) -> None:
         """Take the seeds as they are now for those of the start."""
@@ -134,70 +106,38 @@ class Seeds:
             look.go_on()
 
     def exchange(self, generators: list[Any]) -> None:
-        """The program uses these from now on; what seed it gave to a new one, it knew."""
+        """The program uses these from now on."""
         known = {look.generator: look for look in self._looks}
-        self._looks = [known.get(one) or _Look(one, self._use, _NOBODY) for one in generators if _seed(one) is not None]
+        self._looks = [known.get(one) or _Look(one, self._use) for one in generators if _has_seed(one)]
 
     def public(self) -> bool:
-        """Whether a seed can be guessed, or was set while this was watched."""
-        found = False
-        for look in self._looks:
-            found |= look.public()
-        return found
+        """Whether a seed can be guessed."""
+        known = [look.seed(self._found) for look in self._looks]
+        return any(known)
 
-    def arrive(self) -> None:
-        """Remember where the generators are, at the beginning and after noise."""
-        self._batches = 0
-        for look in self._looks:
-            look.arrive()
-
-    def drawn(self, found: Callable[[Fact], None], look: bool = True) -> None:
-        """Noise is about to be drawn: call ``found`` where a seed is public, or numbers come that came before.
+    def drawn(self, *, after: bool = False) -> None:
+        """Noise is about to be drawn, or was drawn.
 
         Args:
-            found: called with each fault.
-            look: at the states of the generators, as well as at what the program did to them.
+            after: somebody else drew it since this was called last, perhaps from elsewhere.
         """
-        for one in self._looks:
-            if not look and one.goes_on():
-                continue
-            draw, known = one.drawn()
-            if known:
-                found(facts.PUBLIC_SEED)
-            back = one.went_back(draw)
-            if (look and one.passed()) or back:
-                found(facts.REPEATED_NOISE)
+        if self.public():
+            self._found(facts.PUBLIC_SEED)
+        been = [look.been(look.where(), after=after) for look in self._looks]  # of each it is remembered
+        if any(been):
+            self._found(facts.REPEATED_NOISE)
 
     def coins(self) -> Coins:
         """A batch was drawn just now."""
-        self._batches += 1
-        see, public, draws = self._batches <= _LOOKED_AT, False, []
-        for look in self._looks:
-            draw, known = look.drawn()
-            public |= known
-            draws.append((look, draw, _where(look.generator) if see else None))
-        return Coins(public, draws)
+        return Coins(self.public(), [(look, look.where()) for look in self._looks])
 
-    def shown(self, coins: Coins) -> bool:
+    @staticmethod
+    def shown(coins: Coins) -> bool:
         """Whether somebody can repeat the draw of a batch that a step uses."""
-        if coins.shown is not None:
-            return coins.shown
-        back = coins.public
-        for one, draw, where in coins.draws:
-            back |= one.went_back(draw)
-            if where is not None:
-                back |= one.passed(where)
-        coins.shown = back
-        return back
-
-
-def _where(generator: Any) -> _Where:
-    """A place in a block of the generator's cycle, and the block."""
-    state = generators.read_state(generator).numpy()
-    if len(state) > _WHOLE:
-        at, words = _PLACE.unpack_from(state, _HEAD)  # type: ignore[arg-type]  # numpy's arrays are buffers
-        return int(at), bytes(words)
-    return int.from_bytes(state[8:].tobytes(), "little"), state[:8].tobytes()  # of CUDA: an offset and a seed
+        if coins.shown is None:
+            been = [look.been(where) for look, where in coins.places]
+            coins.shown = coins.public or any(been)
+        return coins.shown
 
 
 def guessable(seed: int) -> bool:
@@ -233,9 +173,10 @@ def default(device: torch.device) -> Any:
     return torch.default_generator
 
 
-def _seed(generator: Any) -> int | None:
-    """Of a generator; None where it has none, as one that asks the operating system for each number."""
+def _has_seed(generator: Any) -> bool:
+    """One that asks the operating system for each number has none."""
     try:
-        return int(generator.initial_seed())
+        generator.initial_seed()
     except (RuntimeError, NotImplementedError):
-        return None
+        return False
+    return True

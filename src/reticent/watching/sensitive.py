@@ -24,6 +24,7 @@ from reticent.sensitivity.brute import borrowed, cross_entropy, gradients
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.watching import models, optimisers
 from reticent.watching.draws import Draws
+from reticent.watching.events import batches_of
 from reticent.watching.hooks import Hook
 
 _KEPT = 64
@@ -103,20 +104,14 @@ class SensitiveWatch:
     def attach(self, draws: Draws) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
         draws.keep_positions()
-        own = self._loader.collate_fn
-
-        def collate(samples: Any) -> Any:
-            batch = own(samples)
-            self._try(lambda: self._remember(batch, draws))
-            return batch
 
         def saw(module: nn.Module, inputs: Any) -> None:
             if module.training and torch.is_grad_enabled() and inputs and isinstance(inputs[0], torch.Tensor):
                 self._seen.append(inputs[0])
 
-        self._loader.collate_fn = collate
         handle = self._model.register_forward_pre_hook(Hook(saw))
-        return [handle.remove, lambda: setattr(self._loader, "collate_fn", own)]
+        undo = batches_of(self._loader, lambda batch: self._try(lambda: self._remember(batch, draws)))
+        return [handle.remove, undo]
 
     def clipped(self, size: int | None) -> None:
         """Gradients of ``size`` records are about to be clipped: find their features and labels."""

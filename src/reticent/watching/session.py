@@ -24,7 +24,7 @@ from reticent.signing.envelope import LEDGER
 from reticent.signing.keys import private_key
 from reticent.signing.provenance import sealed, signature_of
 from reticent.text import Brief
-from reticent.watching import declared, generators, models, one_at_a_time, optimisers, seeds
+from reticent.watching import declared, models, one_at_a_time, optimisers, seeds
 from reticent.watching.alone import AloneInFirstStep
 from reticent.watching.collating import look_at_collating
 from reticent.watching.hooks import looks, lost
@@ -162,9 +162,6 @@ class Watch(Brief):
         else:
             self._undo.append(register_optimizer_step_pre_hook(self._ask).remove)
         self._undo += self._moves.attach(self._model)
-        self._undo.append(generators.watch())
-        self._noise_seeds.arrive()
-        self._recorder.draw_seeds.arrive()
         buffers = self._recorder.buffers.looked_at
         alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, buffers, padded)
         self._undo.append(alone.attach())
@@ -195,7 +192,7 @@ class Watch(Brief):
             self._noise_seeds = self._private.noise_seeds
         else:
             default = [seeds.default(p.device) for p in models.trained(self._model)[:1]]
-            self._noise_seeds = seeds.Seeds(default or [torch.default_generator])
+            self._noise_seeds = seeds.Seeds(default or [torch.default_generator], self._found)
 
     def _begin_again(self) -> None:
         """Once more, as for the next pass over the data: numbers go on where they were."""
@@ -283,7 +280,7 @@ class Watch(Brief):
         step.used = recorder.used(step.batch_size)
         if self._optimizer is None:
             self._moves.update_by_hand(recorder.draws.skipped > skipped)
-        self._noise_seeds.drawn(recorder.found, look=False)  # since the step before
+        self._noise_seeds.drawn(after=True)  # since the step before
         step.batches = recorder.draws.most if step.used is None else 1
         step.sample_rate = recorder.rate(step.sample_rate)
         recorder.add(step)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from operator import attrgetter, is_, methodcaller
 from typing import Any
 
@@ -34,7 +35,7 @@ _EXTRA = "_extra_state"
 """How torch names what a layer's ``get_extra_state`` gives."""
 
 _PLACE: Callable[[Any], int] = torch.Tensor.data_ptr
-_VERSION, _VALUES = attrgetter("_version"), methodcaller("tobytes")
+_VERSION, _VALUES, _KIND = attrgetter("_version"), methodcaller("tobytes"), attrgetter("device", "dtype")
 
 
 class Weights:
@@ -55,6 +56,9 @@ class Weights:
         self._turn, self._places = 0, list[int]()
         self._small: list[Any] = []
         self._large: list[tuple[Any, int]] = []
+        self._apart: list[_Apart] = []
+        self._was_written = False
+        """Whether such values were others before a tensor moved."""
         self._counted: list[Any] = []
         """Large ones, whose counts of writes are compared: not all of their values are."""
         self._versions: list[int] = []
@@ -65,16 +69,24 @@ class Weights:
         """Take the weights as they are now for those that the optimizer left."""
         places = list(map(_PLACE, self.parameters))
         if places != self._places:
-            self._places, windows = places, [_window(p) for p in self.parameters]
-            self._counted = [p for p, (_, stride) in zip(self.parameters, windows, strict=True) if stride > 1]
-            self._small = [values[:] for values, stride in windows if stride == 1]
+            self._places, self._left = places, 0
+            here = [(p, _window(p)) for p in self.parameters]
+            windows = [(values, _stride(p)) for p, values in here if values is not None]
+            self._counted = [p for p in self.parameters if _stride(p) > 1]
+            self._small = [values for values, stride in windows if stride == 1]
             self._large = [one for one in windows if one[1] > 1]
-            self._left = 0
+            elsewhere = groupby((p for p, values in here if values is None), key=_KIND)
+            self._was_written = self.apart_written()
+            self._apart = [_Apart(list(group)) for _, group in elsewhere]
         if self._left == 0:
             self._turn, self._left = self._turn + 1, _EVERY
             self._parts = self._small + [values[self._turn % stride :: stride] for values, stride in self._large]
+            for apart in self._apart:
+                apart.turn(self._turn)
         self._left -= 1
         self._values = list(map(_VALUES, self._parts))
+        for apart in self._apart:
+            apart.keep()
         self._versions = list(map(_VERSION, self._counted))
         if self._by_hand:
             self._all_versions = list(map(_VERSION, self.parameters))
@@ -89,9 +101,15 @@ class Weights:
         Where all values of a tensor can be seen to be back, it is as it was, however often torch counted a write. The
         lists are made without a loop of Python's, which would take most of the time.
         """
+        for apart in self._apart:
+            apart.compare()
         if list(map(_PLACE, self.parameters)) != self._places or list(map(_VALUES, self._parts)) != self._values:
             return True
         return list(map(_VERSION, self._counted)) != self._versions
+
+    def apart_written(self) -> bool:
+        """Whether values that lie on a device were others in any comparison so far; this waits for the device."""
+        return self._was_written or any(map(_Apart.written, self._apart))
 
     def exchanged(self) -> bool:
         """Whether the model has other parameters than at the start."""
@@ -145,7 +163,9 @@ class Buffers:
 
 def _bytes(value: Any) -> bytes:
     """What a layer keeps, as bytes that are compared and never read: a tensor, or what ``get_extra_state`` gives."""
-    return _Copied(value)[:].tobytes() if isinstance(value, torch.Tensor) else pickle.dumps(value)
+    if not isinstance(value, torch.Tensor):
+        return pickle.dumps(value)
+    return np.asarray(value.detach().reshape(-1).cpu().contiguous().view(torch.uint8)).tobytes()
 
 
 def _slots(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, nn.Parameter]]:
@@ -158,27 +178,43 @@ def _slots(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, nn.Parameter
                 yield module._parameters, name, p
 
 
-def _window(p: torch.Tensor) -> tuple[Any, int]:
-    """What gives the values of a tensor, and the distance of those that are looked at; made again when it moves."""
+def _window(p: torch.Tensor) -> Any:
+    """What gives the values of a tensor where they lie; None where numpy cannot look at them there."""
     kind = _SAME_SIZE.get(p.element_size())
     if type(p) is nn.Parameter and p.is_cpu and p.is_contiguous() and p.layout is torch.strided and kind is not None:
-        return p.detach().view(-1).view(kind).numpy(), _stride(p)  # shares the memory
-    return _Copied(p), _stride(p)
+        return p.detach().view(-1).view(kind).numpy()  # shares the memory
+    return None
 
 
-class _Copied:
-    """A tensor, or places in it, that numpy cannot look at where they lie: values are copied each time."""
+class _Apart:
+    """Values of tensors on one device, compared there: a look waits for nothing."""
 
-    def __init__(self, tensor: torch.Tensor, which: slice = slice(None)) -> None:
-        self._tensor, self._which = tensor, which
+    def __init__(self, parameters: list[torch.Tensor]) -> None:
+        self._parameters, self._places = parameters, [slice(None)] * len(parameters)
+        self._changed: torch.Tensor | None = None
 
-    def __getitem__(self, which: slice) -> _Copied:
-        return _Copied(self._tensor, which)
+    def turn(self, number: int) -> None:
+        """Look at other places from now on."""
+        strides = list(map(_stride, self._parameters))
+        self._places = [slice(number % stride, None, stride) for stride in strides]
 
-    def tobytes(self) -> bytes:
-        """The values as they are now."""
-        plain = self._tensor.detach().reshape(-1)[self._which].cpu().contiguous()
-        return np.asarray(plain.view(torch.uint8)).tobytes()
+    def _now(self) -> torch.Tensor:
+        whole = zip(self._parameters, self._places, strict=True)
+        values = torch.cat([p.detach().reshape(-1)[places] for p, places in whole])
+        return values.view(_SAME_SIZE.get(values.element_size(), values.dtype))
+
+    def keep(self) -> None:
+        """Take the values as they are now."""
+        self._values = self._now()
+
+    def compare(self) -> None:
+        """Note whether they are others now."""
+        changed = (self._now() != self._values).any()
+        self._changed = changed if self._changed is None else self._changed | changed
+
+    def written(self) -> bool:
+        """Whether that was ever so."""
+        return self._changed is not None and bool(self._changed)
 
 
 def _stride(p: torch.Tensor) -> int:
