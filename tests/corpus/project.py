@@ -25,7 +25,7 @@ def projected(value: Any) -> Any:
         assert value.get("en", english) == english
         return masked(english)
     if isinstance(value, dict):
-        value, kept = _under_the_names_of_before(value), {}
+        kept = {}
         for key, inner in value.items():
             if key in UNTOLD:
                 continue
@@ -45,39 +45,6 @@ def projected(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.12g}")
     return masked(value) if isinstance(value, str) else value
-
-
-def _under_the_names_of_before(value: dict[str, Any]) -> dict[str, Any]:
-    """A ledger as the corpus has it from when runs and loops had a format each; other data as they are.
-
-    When the corpus is written again this goes.
-    """
-    if value.get("schema") != "reticent.ledger/2":
-        return value
-    from reticent.records.ledger import ledger_of
-
-    run, same = ledger_of(value, "ledger"), ("data", "num_parameters", "records_per_user", "gradients", "selection")
-    first, where, facts = run.first, value["environment"], value.get("facts", {})
-    told = {name: value[name] for name in same if name in value}
-    told |= {name: where[name] for name in ("device", "randomness", "versions")}
-    if run.config is None:
-        more = ("clipping", "divisor", "sampler", "unit", "start", "earlier", "weights_sha256")
-        told |= {name: value[name] for name in more if name in value}
-        told |= {"planned": facts["planned-steps"]} if "planned-steps" in facts else {}
-        listed = ("batches", "mixed_passes", "noise_multiplier", "passes", "sample_rate", "steps")
-        told["segments"] = [{name: getattr(part, name) for name in listed} for part in run.segments]
-        told |= {"faults": [repr(fact) for fact in run.faults], "mixing_layers": facts.get("mixes-records", [])}
-        return {"schema": "reticent.watch/1", "optimiser": where["optimiser"], **told}
-    of_each = ("noise_multiplier", "max_grad_norm", "sample_rate", "divisor")
-    told |= {name: getattr(first, name) for name in of_each}
-    told |= {"config": value["config"], "parameters": value["parameters"], "seeds": where["seeds"]}
-    told |= {"sampler": run.sampler.name, "steps": run.steps, "planned_steps": facts["planned-steps"]["steps"]}
-    told |= {"utility": run.utility.model_dump(), "warnings": [repr(fact) for fact in run.faults]}
-    told |= {"optimiser": where["optimiser"][0]}
-    told["expected_batch_size"] = None if run.dataset_size is None else first.sample_rate * run.dataset_size
-    if run.changes:
-        told["stages"] = [{name: getattr(part, name) for name in (*of_each, "steps")} for part in run.every_segment]
-    return {"schema": "reticent.ledger/1", "records_per_user": None, **told}
 
 
 def of_json(text: str) -> Any:

@@ -78,6 +78,7 @@ class DrawnNoise(TorchFunctionMode):
     def __init__(self, optimizer: Any, deviation: float) -> None:
         """Prepare; ``deviation``: of the noise that the optimizer states. The first of several processes adds it."""
         super().__init__()
+        self._secure_mode = getattr(optimizer, "secure_mode", False)
         self._generator, self._deviation = optimizer.generator, 0.0 if getattr(optimizer, "rank", 0) else deviation
         trained = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
         self._sums = [(p, p.summed_grad, getattr(p.summed_grad, "_version", None)) for p in trained]
@@ -94,6 +95,9 @@ class DrawnNoise(TorchFunctionMode):
     def look(self, found: Callable[[Fact], None]) -> None:
         """Noise was added: each gradient must be its sum and one draw with this standard deviation, or a larger one."""
         self._noisy = [p.grad.detach().clone() for p, _, _ in self._sums]
+        if self._secure_mode:  # Opacus draws one number that it throws away, and half the sum of four tensors is noise
+            parts = [self._drawn[first + 1 : first + 5] for first in range(0, len(self._drawn), 5)]
+            self._drawn = [(part[0][0], sum((noise for _, noise in part[1:]), start=part[0][1]) / 2) for part in parts]
         for one in self._sums:
             deviation = self._noise_of(*one)
             if deviation is None:
