@@ -10,10 +10,10 @@ from reticent.curves.piecewise import PolygonTradeOff
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
 
 _ROUNDING = 1e-12  # relative: what error rates are lowered by
-MOST_EDGES = 8000
+MOST_EDGES = 5000
 """Edges of a chain."""
-_FINEST = 2.0**-9
-"""Of cells in which one slope is kept."""
+_FINEST = 2.0**-30
+"""Of cells in which one slope is kept, at least."""
 
 
 def chained(first: PolygonTradeOff, second: PolygonTradeOff) -> Polygon:
@@ -46,7 +46,7 @@ def _lowered(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _with_fewer_edges(curve: Polygon) -> Polygon:
     """Tangents at some of the slopes: on or below. The first in each cell, so an edge more moves no other."""
     slopes = np.unique(curve.log_slopes[np.isfinite(curve.log_slopes)])
-    pitch, first = 0.5 * _FINEST, np.arange(len(slopes))
+    pitch, first = _FINEST, np.arange(len(slopes))
     while len(first) > MOST_EDGES:
         pitch *= 2.0
         first = np.unique(np.floor(slopes / pitch), return_index=True)[1]
