@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import pytest
@@ -20,7 +21,7 @@ from reticent.watching.recorder import Recorder
 from reticent.watching.starts import fresh
 from reticent.watching.steps import SeenStep
 from reticent.watching.weights import Weights
-from tests.watching.loops import network, private, records, run, void, watched
+from tests.watching.loops import NOISE, network, plain_step, private, records, run, void, watched
 
 
 def failing(*_, **__):
@@ -171,3 +172,23 @@ def test_numbers_that_no_step_has(value):
     assert (SeenStep(1.1, value, 1.0, None, None, None, 1, None).noise_multiplier == 1.1) == bounds
     for number in (step.clip_norm, step.divisor):
         assert number is None or 0.0 < number < math.inf
+
+
+def test_a_step_that_failed_hides_no_later_one():
+    """Of a loop of one's own, whose steps nobody else counts."""
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    features, labels = records().tensors
+
+    def fails():
+        raise ArithmeticError
+
+    with rt.watch(model, optimizer) as seen:
+        for recorded in (True, False, True):
+            plain_step(model, features, labels, NOISE, 1.0)
+            with contextlib.suppress(ArithmeticError):
+                optimizer.step(fails)
+            optimizer.step()
+            if recorded:
+                seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
+    assert facts.UNRECORDED_STEPS in seen.ledger.faults

@@ -217,7 +217,7 @@ class Moves:
 
     @looks
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        self._steps_within += 1
+        self._steps_within = self._steps_within + 1 if _nests(optimizer) else 1
         if self._steps_within > 1:  # a part of a step, before which all was looked at
             return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
@@ -247,6 +247,11 @@ class Moves:
         self._found(facts.OTHER_OPTIMISER if moved & self._own else facts.OTHER_MODEL)
         if moved & self._own:
             self._weights.keep()
+
+
+def _nests(optimizer: Any) -> bool:
+    """Whether more than one class of this optimizer has a ``step``, so that one may go on in the other."""
+    return sum("step" in vars(kind) for kind in type(optimizer).__mro__ if kind is not torch.optim.Optimizer) > 1
 
 
 def _owners(model: Any, parameters: list[Any]) -> list[Any]:
