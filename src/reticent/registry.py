@@ -298,7 +298,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
             ) from error
 
     def __getitem__(self, name: str) -> type[Kind]:
-        """The kind of this name. Of one that is built in, the file that is called so is read, and no other."""
+        """The kind of this name. If a file of the package is called so, it is read, and no other."""
         near = kinds(self._package, str(name).replace("-", "_")) if self._package and not self._searched else ()
         return next((hinted(kind) for kind in near if kind.name == name), None) or self._kinds()[name]
 

@@ -52,8 +52,6 @@ CONSENTS = get_args(Consent)
 
 def _read(ledger: Any) -> Any:
     """The ledger of a document; where it is not spelled as it is written, other readers would see other facts."""
-    if ledger is None:
-        raise ValueError("must be an object")
     from reticent.records.ledger import ledger_of
 
     found = ledger_of(ledger, "ledger")

@@ -278,6 +278,7 @@ def new_run(path: Path, sign: Ed25519PrivateKey | None) -> Iterator[Path]:
         ArtifactError: the folder cannot be made.
     """
     path = Path(os.path.abspath(path))
+    refuse_overwriting(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

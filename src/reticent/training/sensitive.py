@@ -12,7 +12,7 @@ import torch
 from reticent.adversaries.attribute.record import Scope
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.io import strict
-from reticent.sensitivity import SensitiveAttribute
+from reticent.sensitivity import Diameter, Precision, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import SensitiveConfig
 from reticent.training.hooks import RunContext, Step, StepHook, StopTraining
@@ -35,7 +35,9 @@ class AttributeHook(StepHook):
         audit: np.ndarray | None = None,
         whole: bool = False,
         budget: float | None = None,
-        **how: Any,
+        method: Diameter = Diameter.EXACT,
+        precision: Precision = Precision.DOUBLE,
+        every: int = 1,
     ) -> None:
         """Prepare.
 
@@ -44,9 +46,10 @@ class AttributeHook(StepHook):
             audit: positions among the training records.
             whole: take all of them.
             budget: of an ``AttributeRecorder``.
-            how: further arguments of one, such as ``method``, ``precision`` and ``every``.
+            method, precision, every: of one.
         """
-        self._attribute, self._audit, self._whole, self._budget, self._how = attribute, audit, whole, budget, how
+        self._attribute, self._audit, self._whole, self._budget = attribute, audit, whole, budget
+        self._how: dict[str, Any] = {"method": method, "precision": precision, "every": every}
         self.recorder: AttributeRecorder | None = None
 
     @property
