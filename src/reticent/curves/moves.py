@@ -44,7 +44,7 @@ def _lowered(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _with_fewer_edges(curve: Polygon) -> Polygon:
-    """Tangents at some of the slopes: on or below. The first in each cell: an edge more moves that of its own, if the cells stay."""
+    """Tangents at the first slope of each cell: on or below. An edge more moves that of its own cell."""
     slopes = np.unique(curve.log_slopes[np.isfinite(curve.log_slopes)])
     pitch, first = _FINEST, np.arange(len(slopes))
     while len(first) > MOST_EDGES:

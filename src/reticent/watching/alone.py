@@ -77,6 +77,8 @@ class AloneInFirstStep:
         self._own = {id(module) for module in self._entrances}
         self._target: nn.Module | None = None
         self._passes = Backward(self.before_backward, lambda: None)
+        self._waits_for_loss = self._saw_loss = False
+        """Whether outputs wait for a backward pass, and whether any was ever seen."""
         self._outermost: nn.Module | None = None
         self._hooked: Callable[[Any], bool] | None = None
         """Says of an output whether hooks of the program changed it so that it mixes records."""
@@ -133,13 +135,19 @@ class AloneInFirstStep:
         self._passes.off()
         self._outputs, self._losses = [], []
 
-    def _settle(self, *_: Any) -> None:
+    @looks
+    def _settle(self, optimizer: Any, *_: Any) -> None:
+        """A step: of gradients that Opacus clipped somebody must have seen the loss."""
         self._passes.off()
+        waits, self._waits_for_loss = self._waits_for_loss, False
+        if waits and self._handles and hasattr(optimizer.param_groups[0]["params"][0], "summed_grad"):
+            self._found(facts.NOT_LOOKED_AT)
 
     @looks
     def before_backward(self, loss: torch.Tensor, _each: Any = None) -> None:
         """A backward pass begins from here; before that of the model there may be one of another."""
-        self._before = False
+        self._before = self._waits_for_loss = False
+        self._saw_loss = True
         if not (self._outputs or self._losses) or not loss.requires_grad:
             return
         self._tries -= 1
@@ -221,6 +229,7 @@ class AloneInFirstStep:
             self._losses = [t for place, t in enumerate(all_) if place in self._places and t.requires_grad]
             if self._outputs or self._losses:
                 self._passes.on()
+                self._waits_for_loss = not self._saw_loss
 
     def _try(self, mixes: Callable[[], bool | None]) -> bool | None:
         devices = sorted({p.device.index or 0 for p in self._model.parameters() if p.is_cuda})

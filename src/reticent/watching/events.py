@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, ClassVar
+from weakref import ref
 
 import torch
 from torch import nn
@@ -19,6 +20,7 @@ from torch.overrides import TorchFunctionMode, _is_torch_function_mode_enabled, 
 from torch.utils.data import DataLoader
 
 Undo = Callable[[], None]
+_NOTHING = object()
 
 
 def around(
@@ -89,24 +91,26 @@ def draws_of(
     """
     own: Any = type(sampler)
 
-    def watched(this: Any) -> Iterator[Any]:
-        number = 0
-        for batch in own.__iter__(this):
+    def follow(drawn: Any) -> Iterator[Any]:
+        number = 0  # and no loop over it: the sampler may be its own iterator, and is not asked again
+        while (batch := next(drawn, _NOTHING)) is not _NOTHING:
             number = number or begins()
             drew(batch, number)
             yield batch
         ends()
 
+    def watched(this: Any) -> Iterator[Any]:
+        return follow(own.__iter__(this))  # what it draws at once is drawn at once
+
     if any(vars(kind).get("__slots__") for kind in own.__mro__) or not hasattr(sampler, "__dict__"):
         raise TypeError(own.__name__)
     seen: Any = object.__new__(type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own}))
     object.__setattr__(seen, "__dict__", vars(sampler))
-    waiting = [getattr(holder, "_iterator", None) for holder, _ in holders]  # of persistent workers
 
     def put(one: Any, other: Any) -> None:
         for holder, name in holders:
             vars(holder)[name] = other  # a loader of torch refuses to be asked
-        for iterator in waiting:
+            iterator = getattr(holder, "_iterator", None)  # of persistent workers
             if getattr(iterator, "_index_sampler", None) is one:
                 iterator._index_sampler = other  # type: ignore[union-attr]
 
@@ -119,35 +123,34 @@ def batches_of(loader: DataLoader[Any], gave: Callable[[Any], None]) -> Undo:
 
     Of a loader that was made from one with processes of its own nothing is seen.
     """
+    looking = [True]
+
+    def tell(batch: Any) -> Any:
+        if looking:
+            gave(batch)
+        return batch
+
     if loader.num_workers == 0:
-        return in_place_of(loader, "collate_fn", _after(loader.collate_fn, gave))
-    handing: list[Any] = []
-
-    def follow(iterator: Any) -> Any:
-        iterator._next_data = _after(iterator._next_data, gave)
-        handing.append(iterator)
-        return iterator
-
-    make: Any = loader._get_iterator
-    loader._get_iterator = lambda: follow(make())  # type: ignore[method-assign]
-    if loader._iterator is not None:
-        follow(loader._iterator)
+        own = loader.collate_fn
+        undo = in_place_of(loader, "collate_fn", lambda records: tell(own(records)))
+    else:
+        make: Any = loader._get_iterator
+        undo = in_place_of(loader, "_get_iterator", lambda: _telling(make(), tell))
+        if loader._iterator is not None:
+            _telling(loader._iterator, tell)
 
     def leave() -> None:
-        del loader._get_iterator
-        for iterator in handing:
-            vars(iterator).pop("_next_data", None)
+        looking.clear()
+        undo()
 
     return leave
 
 
-def _after(own: Callable[..., Any], gave: Callable[[Any], None]) -> Callable[..., Any]:
-    def called(*args: Any) -> Any:
-        found = own(*args)
-        gave(found)
-        return found
-
-    return called
+def _telling(iterator: Any, tell: Callable[[Any], Any]) -> Any:
+    """An iterator of torch that tells each batch; nothing keeps it, as its end is that of its processes."""
+    kept, own = ref(iterator), type(iterator)._next_data
+    iterator._next_data = lambda: tell(own(kept()))
+    return iterator
 
 
 def hooks_of(model: nn.Module, own: Callable[[Any], bool], changed: Callable[[], None]) -> Undo:
@@ -246,13 +249,13 @@ class Backward(TorchFunctionMode):
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
-        if Backward._looking or not self._on:
-            return function(*args, **given)
-        self._called = True
+        called, self._called = self._called, True
         try:
+            if Backward._looking or not self._on:
+                return function(*args, **given)
             return self._seen(function, args, given)
         finally:
-            self._called = False
+            self._called = called
 
     def _seen(self, function: Any, args: Any, given: Any) -> Any:
         if function is torch.Tensor.backward:

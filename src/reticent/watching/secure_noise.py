@@ -79,10 +79,15 @@ class _Secure(TorchFunctionMode):
         return function(*args, **kwargs or {})
 
 
-def _secure_normal(mean: float, std: float, size: Any, device: Any, dtype: Any = None, **_: Any) -> torch.Tensor:
+def _secure_normal(
+    mean: Any, std: Any, size: Any = (), device: Any = None, dtype: Any = None, **_: Any
+) -> torch.Tensor:
     """As ``torch.normal`` for numbers; a generator is not asked."""
+    if isinstance(mean, torch.Tensor) or (isinstance(std, torch.Tensor) and std.ndim):
+        raise UnsupportedError("secure_noise: add_noise asks torch.normal for numbers of several laws at once")
     kind = torch.get_default_dtype() if dtype is None else dtype
-    return drawn(normal(tuple(size), float(std), kind, torch.device(device)).add_(mean), std=std)
+    where = torch.get_default_device() if device is None else torch.device(device)
+    return drawn(normal(tuple(size), float(std), kind, where).add_(mean), std=float(std))
 
 
 def drawn(noise: torch.Tensor, *, std: float) -> torch.Tensor:

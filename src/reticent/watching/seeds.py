@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -24,14 +25,16 @@ _OF_A_NEW_ONE = torch.Generator().initial_seed()
 _HEAD, _PLACE, _WHOLE = 16, struct.Struct("<Q64s"), 5000
 """Bytes of a state of torch's Mersenne twister: the seed and counts; then the place in the block of words, and some of
 these words; and fewer than all."""
+_KEPT = 5040, 5052
+"""Bytes that say whether the second number of a pair waits there, in double and in single precision."""
 
-_Where = tuple[int, bytes]
-"""A place in a block of a generator's cycle, and the block."""
+_Where = tuple[int, int]
+"""A place in a block of a generator's cycle, and a number for the block."""
 
-_BEEN: dict[str, dict[bytes, int]] = {"noise": {}, "draws": {}}
+_BEEN: dict[str, dict[int, int]] = {"noise": {}, "draws": {}}
 """For each use every block from which numbers were drawn, with the last place in it."""
-_LAST: dict[tuple[str, Any], _Where] = {}
-"""Where each generator was when it drew last, for each use."""
+_LAST: dict[str, WeakKeyDictionary[Any, _Where]] = {"noise": WeakKeyDictionary(), "draws": WeakKeyDictionary()}
+"""For each use where each generator was when it drew last."""
 
 
 @dataclass(slots=True)
@@ -74,8 +77,9 @@ class _Look:
         state = self.generator.get_state().numpy()
         if len(state) > _WHOLE:
             at, words = _PLACE.unpack_from(state, _HEAD)
-            return int(at), bytes(words)
-        return int.from_bytes(state[8:].tobytes(), "little"), state[:8].tobytes()  # of CUDA: an offset and a seed
+            waits = any(state[place] for place in _KEPT)
+            return 2 * int(at) + (not waits), hash(bytes(words))
+        return int.from_bytes(state[8:].tobytes(), "little"), hash(state[:8].tobytes())  # of CUDA: an offset, a seed
 
     def been(self, where: _Where, *, after: bool = False) -> bool:
         """Whether numbers were drawn at this place or a later one before; it is remembered.
@@ -85,11 +89,11 @@ class _Look:
             after: it is that after a draw, if there was one.
         """
         (at, block), been = where, _BEEN[self._use]
-        last, most = _LAST.get((self._use, self.generator)), been.get(block)
+        last, most = _LAST[self._use].get(self.generator), been.get(block)
         if after and where == last:
             return False
         been[block] = at if most is None else max(at, most)
-        _LAST[self._use, self.generator] = where
+        _LAST[self._use][self.generator] = where
         return most is not None and (at <= most or (last is not None and last[1] != block))
 
 
