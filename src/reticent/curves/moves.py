@@ -10,10 +10,10 @@ from reticent.curves.piecewise import PolygonTradeOff
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
 
 _ROUNDING = 1e-12  # relative: what error rates are lowered by
-MOST_EDGES = 5000
+MOST_EDGES = 8000
 """Edges of a chain."""
 _FINEST = 2.0**-30
-"""Of cells in which one slope is kept, at least."""
+"""Between slopes that are kept, at least."""
 
 
 def chained(first: PolygonTradeOff, second: PolygonTradeOff) -> Polygon:
@@ -44,13 +44,12 @@ def _lowered(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _with_fewer_edges(curve: Polygon) -> Polygon:
-    """Tangents at the first slope of each cell: on or below. An edge more moves that of its own cell."""
-    slopes = np.unique(curve.log_slopes[np.isfinite(curve.log_slopes)])
-    pitch, first = _FINEST, np.arange(len(slopes))
-    while len(first) > MOST_EDGES:
-        pitch *= 2.0
-        first = np.unique(np.floor(slopes / pitch), return_index=True)[1]
-    kept = np.unique(np.append(slopes[first], 0.0))
+    """Tangents at slopes of an even grid, near those of the edges: on or below. Other processors take the same."""
+    slopes = curve.log_slopes[np.isfinite(curve.log_slopes)]
+    pitch, cells = _FINEST, np.unique(np.append(slopes // _FINEST, 0.0))
+    while len(cells) > MOST_EDGES:
+        pitch, cells = 2.0 * pitch, np.unique(cells // 2.0)
+    kept = pitch * cells
     forward, back = kept[kept >= 0.0], -kept[kept < 0.0]
     log_delta = np.concatenate([curve.reversed.log_delta(back), curve.log_delta(forward)])
     return polygon_above(kept, np.minimum(log_delta, 0.0))
