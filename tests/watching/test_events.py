@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Sampler, TensorDataset
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
-from tests.watching.loops import BATCH, RECORDS, network, plain_step, private, records, run, void, watched
+from tests.watching.loops import BATCH, RECORDS, network, plain_step, private, records, void, watched
 
 
 class Eager(Sampler):
@@ -93,18 +93,47 @@ def test_a_backward_pass_that_nobody_saw_is_said():
     assert not void(seen)
 
 
-def test_secure_noise_where_a_class_asks_torch_itself():
-    class Mine(DPOptimizer):
-        def add_noise(self):
-            for p in self.params:
-                drawn = torch.normal(0.0, self.noise_multiplier * self.max_grad_norm, p.summed_grad.shape)
-                p.grad = (p.summed_grad + drawn).view_as(p)
-                _mark_as_processed(p.summed_grad)
+class Mine(DPOptimizer):
+    """Asks torch for its noise, without naming what it gives."""
 
+    def add_noise(self):
+        for p in self.params:
+            drawn = torch.normal(0.0, self.noise_multiplier * self.max_grad_norm, p.summed_grad.shape)
+            p.grad = (p.summed_grad + drawn).view_as(p)
+            _mark_as_processed(p.summed_grad)
+
+
+class OfTensors(DPOptimizer):
+    def add_noise(self):
+        for p in self.params:
+            deviation = torch.full_like(p.summed_grad, self.noise_multiplier * self.max_grad_norm)
+            p.grad = (p.summed_grad + torch.normal(torch.zeros_like(deviation), deviation)).view_as(p)
+            _mark_as_processed(p.summed_grad)
+
+
+@pytest.mark.parametrize("kind", [Mine, OfTensors])
+def test_noise_that_a_class_asks_of_torch_itself(kind):
+    """A call without the name of the deviation ended the training."""
+    made = private()
+    made[1].__class__ = kind
+    assert not void(watched(*made, how={"epochs": 1}))
+
+
+def test_secure_noise_where_a_class_asks_torch_itself():
     made = private()
     made[1].__class__ = Mine
     rt.secure_noise(made[1])
-    with rt.watch(*made[:3]) as seen:
-        run(*made, epochs=1)
+    seen = watched(*made, how={"epochs": 1})
     assert seen.ledger.environment.randomness is Generator.SECURE
+    assert not void(seen)
+
+
+def test_a_mean_that_names_what_it_is_of():
+    """It ended the training."""
+    model, optimizer, loader, _ = private()
+    with rt.watch(model, optimizer, loader) as seen:
+        for features, labels in loader:
+            optimizer.zero_grad()
+            torch.mean(input=nn.functional.cross_entropy(model(features), labels, reduction="none")).backward()
+            optimizer.step()
     assert not void(seen)

@@ -44,7 +44,11 @@ def _lowered(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _with_fewer_edges(curve: Polygon) -> Polygon:
-    """Tangents at slopes of an even grid, near those of the edges: on or below. Other processors take the same."""
+    """Tangents at slopes of an even grid, near those of the edges: on or below.
+
+    Another processor, on which some edges are rounded away, takes nearly the same slopes; where the number of cells is
+    next to ``MOST_EDGES``, it may take every second one.
+    """
     slopes = curve.log_slopes[np.isfinite(curve.log_slopes)]
     pitch, cells = _FINEST, np.unique(np.append(slopes // _FINEST, 0.0))
     while len(cells) > MOST_EDGES:

@@ -140,7 +140,8 @@ class AloneInFirstStep:
         """A step: of gradients that Opacus clipped somebody must have seen the loss."""
         self._passes.off()
         waits, self._waits_for_loss = self._waits_for_loss, False
-        if waits and self._handles and hasattr(optimizer.param_groups[0]["params"][0], "summed_grad"):
+        moved = (p for group in optimizer.param_groups for p in group["params"])
+        if waits and self._handles and any(hasattr(p, "summed_grad") for p in moved):
             self._found(facts.NOT_LOOKED_AT)
 
     @looks

@@ -273,7 +273,7 @@ class Backward(TorchFunctionMode):
             return self._after()
         found = function(*args, **given)
         if function in (torch.mean, torch.sum):
-            self._reduced = found, args[0]
+            self._reduced = found, args[0] if args else given.get("input")
         return found
 
 

@@ -1,11 +1,12 @@
 """Whether the noise that an optimizer states was added, and is what moved the weights.
 
-Each step: the noisy gradients were not replaced by others, by torch's count of writes. In the first step and in
-each that is measured: as much noise as is stated lies between the sum and what is released, and no value was changed.
+Each step: the noisy gradients were not replaced by others, by torch's count of writes. In the first steps and in each
+that is measured: what is released is the sum and noise that torch drew, as much as is stated, and no value was changed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from operator import attrgetter, is_
 from typing import Any
@@ -89,7 +90,8 @@ class DrawnNoise(TorchFunctionMode):
         given = kwargs or {}
         found = function(*args, **given)
         if function is drawn or (function is NORMAL and given.get("generator") is self._generator):
-            self._drawn.append((float(given["std"]), found))
+            std = torch.as_tensor(given["std"] if "std" in given else [*args, *(math.nan, math.nan)][1])
+            self._drawn.append((float(std.min()) if std.numel() else math.nan, found))
         return found
 
     def look(self, found: Callable[[Fact], None]) -> None:
@@ -102,7 +104,7 @@ class DrawnNoise(TorchFunctionMode):
             deviation = self._noise_of(*one)
             if deviation is None:
                 found(facts.UNKNOWN_NOISE)
-            elif deviation < self._deviation * (1.0 - 1e-9):
+            elif not deviation >= self._deviation * (1.0 - 1e-9):
                 found(facts.TOO_LITTLE_NOISE)
 
     def _noise_of(self, p: Any, total: torch.Tensor | None, version: int | None) -> float | None:

@@ -54,8 +54,9 @@ class SensitivityRecord:
     def __post_init__(self) -> None:
         _check.count(steps=self.steps)
         _check.positive(noise_multiplier=self.noise_multiplier)
-        for squared in (self.squared_change, self.published_squared_change or 0.0):
-            _check.non_negative(squared_change=squared)
+        _check.non_negative(squared_change=self.squared_change)
+        if self.published_squared_change is not None:
+            _check.non_negative(published_squared_change=self.published_squared_change)
         for name in ("mask_term", "largest_mask_term"):
             if not getattr(self, name) >= 0.0:
                 raise ParameterError(name, getattr(self, name), "a number >= 0")
