@@ -316,7 +316,7 @@ MUTANTS = (
     Mutant("watch: hooks after ours", "Moves._before_any", Drop("before.move_to_end(self._before.id)"), FALSE_UPDATES + "::TestReplaced"),
     Mutant("watch: gradients exchanged after the noise", "NoisyGradients.changed", Drop("not all(map(is_, map(_GRAD, kept), grads)) or"), FALSE_UPDATES + "::TestReplaced"),
     Mutant("watch: gradients written by data", "NoisyGradients.changed", Put("bool(values)", "False"), FALSE_UPDATES + "::TestReplaced"),
-    Mutant("watch: half of the noise", "DrawnNoise.look", Put("deviation < self._deviation * (1.0 - 1e-9)", "deviation == 0.0"), OWN_NOISE),
+    Mutant("watch: half of the noise", "DrawnNoise.look", Put("deviation >= self._deviation * (1.0 - 1e-9)", "deviation > 0.0"), OWN_NOISE),
     Mutant("watch: no noise at all", "DrawnNoise._noise_of", Put("0.0 if _equal(p.grad, total.view_as(p)) else None", "self._deviation if _equal(p.grad, total.view_as(p)) else None"), FALSE_UPDATES + "::TestReplaced"),
     Mutant("watch: other noise than was drawn is too little", "DrawnNoise._noise_of", Put("0.0 if _equal(p.grad, total.view_as(p)) else None", "0.0"), OWN_NOISE),
     Mutant("watch: methods replaced on the object", "clipping_of", Drop("and not _overridden(optimizer, _CLIPS)"), OWN_NOISE + "::test_clipping_replaced_in_place"),
