@@ -90,8 +90,7 @@ class DrawnNoise(TorchFunctionMode):
         given = kwargs or {}
         found = function(*args, **given)
         if function is drawn or (function is NORMAL and given.get("generator") is self._generator):
-            std = torch.as_tensor(given["std"] if "std" in given else [*args, *(math.nan, math.nan)][1])
-            self._drawn.append((float(std.min()) if std.numel() else math.nan, found))
+            self._drawn.append((_least(given.get("std", args[1] if len(args) > 1 else 1.0)), found))
         return found
 
     def look(self, found: Callable[[Fact], None]) -> None:
@@ -124,6 +123,13 @@ class DrawnNoise(TorchFunctionMode):
         of = [torch.finfo(n.dtype) for n in self._noisy]
         same = all(torch.allclose(g, factor * n, 4.0 * f.eps, f.tiny) for (n, g), f in zip(pairs, of, strict=True))
         return float(f"{1.0 / factor:.6g}") if same and factor > 0.0 else None
+
+
+def _least(deviation: Any) -> float:
+    """Of numbers, or of tensors, whose numbers were rounded when they were made."""
+    if not isinstance(deviation, torch.Tensor):
+        return float(deviation)
+    return float(deviation.min()) * (1.0 + torch.finfo(deviation.dtype).eps) if deviation.numel() else math.inf
 
 
 def _bare(now: list[Any], kept: list[Any]) -> bool:
