@@ -14,6 +14,7 @@ from reticent.adversaries import ADVERSARIES
 from reticent.certificates.ledger_rules import _in_time, _nothing_private, _same_weights
 from reticent.certificates.targets import misses_its_target
 from reticent.facts import Fact, Severity, all_facts
+from reticent.languages import language
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
@@ -239,11 +240,21 @@ _HEAD = "| code | means | remedy |\n|---|---|---|"
 
 def _facts(severity: Severity) -> Iterator[str]:
     """A row for each fact of watched loops with this severity."""
-    return (_row(fact) for fact in all_facts().values() if fact.said and fact.severity is severity)
+    said = [fact for fact in all_facts().values() if fact.said and fact.severity is severity]
+    return (_row(one) for fact in said for one in _each(fact))
+
+
+def _each(fact: Fact) -> Iterator[Fact]:
+    """A fact, and the same by each of its causes that has words of its own."""
+    yield fact
+    start = f"fault.{fact}.reason."
+    causes = (key.removeprefix(start) for key in language("en").words if key.startswith(start))
+    yield from (fact.because(cause) for cause in causes if not cause.startswith("ours"))
 
 
 def _row(fact: Fact) -> str:
-    return f"| `{fact}` | {_cell(str(fact.reason))} | {_cell(str(fact.remedy))} |"
+    code = f"`{fact}`" + (f": {fact.cause}" if fact.cause else "")
+    return f"| {code} | {_cell(str(fact.reason))} | {_cell(str(fact.remedy))} |"
 
 
 def pitfalls() -> str:

@@ -136,7 +136,10 @@ def test_a_ledger_is_replaced_only_where_that_is_said(tmp_path):
     seen.save(tmp_path / "ledger.json")
     with pytest.raises(ArtifactError, match="already exists; choose another name, or say overwrite=True"):
         seen.save(tmp_path / "ledger.json")
+    with pytest.raises(ArtifactError, match="already exists"):
+        seen.ledger.save(tmp_path / "ledger.json")
     seen.save(tmp_path / "ledger.json", overwrite=True)
+    seen.ledger.save(tmp_path / "ledger.json", overwrite=True)
 
 
 def test_lint_reads_events_and_mechanisms(tmp_path, capsys):

@@ -21,6 +21,7 @@ from reticent import facts
 from reticent.certificates.rounding import leaves
 from reticent.facts import Fact, Severity, all_facts
 from reticent.facts.base import Reading, Seen
+from reticent.facts.clipping import Mixing
 from reticent.facts.planned_steps import PlannedSteps
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
@@ -358,7 +359,9 @@ def unsaid(found: Sequence[Fact], words: Mapping[str, Mapping[str, str]]) -> lis
     wrong += [fact.key for fact in found if fact.severity is not Severity.NOTE and fact.key not in words]
     for key, said in words.items():
         ours = {f"{name}.ours" for name in ("reason", "remedy") if key in keys and keys[key].ours}
-        whole = {"reason", "remedy"} <= said.keys() <= {"reason", "remedy"} | ours
+        known = Mixing if key == facts.MIXES_RECORDS.key else ()
+        causes = {f"{name}.{cause}" for name in ("reason", "remedy") for cause in known}
+        whole = {"reason", "remedy"} | causes <= said.keys() <= {"reason", "remedy"} | causes | ours
         ends = all(text == text.strip() and text.endswith(".") for text in said.values())
         wrong += [] if whole and ends else [key]
     return wrong

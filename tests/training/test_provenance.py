@@ -16,9 +16,9 @@ import reticent as rt
 from reticent.certificates.schema import Certificate
 from reticent.cli import main
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io.outputs import signature_of
 from reticent.records.ledger import RunLedger
 from reticent.signing.keys import key_id, load_private_key, load_public_key, write_key_pair
-from reticent.signing.provenance import signature_of
 from reticent.training.rundir import check_files
 from tests.cli.calling import run
 

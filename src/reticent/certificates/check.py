@@ -13,6 +13,7 @@ from reticent.certificates.sentences import STOP, persons
 from reticent.certificates.verify import Verification, verify
 from reticent.certificates.words import denied
 from reticent.errors import ArtifactError
+from reticent.facts.checkpoints import kept
 from reticent.io.files import read_text, sha256_file
 from reticent.io.strict import dumps, loads
 from reticent.io.times import moment
@@ -231,6 +232,8 @@ def _expired(document: Certificate) -> list[str]:
 def weights_problems(document: Certificate, weights: Path | None) -> list[str]:
     """Why ``weights`` is not the model that the document names; empty where it is, or where none is given.
 
+    Weights of an earlier step, which the watched loop kept, are covered, too.
+
     Raises:
         ArtifactError: it is not a file.
     """
@@ -240,5 +243,6 @@ def weights_problems(document: Certificate, weights: Path | None) -> list[str]:
         raise ArtifactError(f"{weights} is not a file")
     if document.declared.weights_sha256 is None:
         return ["the certificate names no model"]
-    found = sha256_file(weights)
-    return [] if found == document.declared.weights_sha256 else [f"{weights} is another model: SHA-256 {found}"]
+    found, earlier = sha256_file(weights), set() if document.ledger is None else kept(document.ledger)
+    known = found in {document.declared.weights_sha256, *earlier}
+    return [] if known else [f"{weights} is another model: SHA-256 {found}"]

@@ -68,9 +68,10 @@ def signer_of(what: Path, keys: Sequence[Ed25519PrivateKey], run_key: Path | Non
     Raises:
         ArtifactError: a file is not as it was recorded, or the signature is of none of the keys.
     """
+    from reticent.io.outputs import signature_of
     from reticent.signing.envelope import LEDGER, RUN
     from reticent.signing.keys import load_public_key
-    from reticent.signing.provenance import SIGNATURE, signature_of, signer
+    from reticent.signing.provenance import SIGNATURE, signer
 
     if not keys and run_key is None:
         return None

@@ -36,6 +36,7 @@ from reticent.facts.draws import FIXED_SIZE as FIXED_SIZE
 from reticent.facts.draws import UNKNOWN_SAMPLER as UNKNOWN_SAMPLER
 from reticent.facts.draws import OTHER_BATCHES as OTHER_BATCHES
 from reticent.facts.draws import ACCUMULATION as ACCUMULATION
+from reticent.facts.clipping import MADE_ROWS as MADE_ROWS
 from reticent.facts.clipping import PERMUTED_GRADIENTS as PERMUTED_GRADIENTS
 from reticent.facts.clipping import CLIP_AND_NOISE_DIFFER as CLIP_AND_NOISE_DIFFER
 from reticent.facts.clipping import ADAPTIVE_COUNT as ADAPTIVE_COUNT
@@ -45,6 +46,9 @@ from reticent.facts.draws import PUBLIC_DRAWS as PUBLIC_DRAWS
 from reticent.facts.draws import REPEATED_RECORDS as REPEATED_RECORDS
 from reticent.facts.weights import OTHER_MODEL as OTHER_MODEL
 from reticent.facts.weights import METRIC_SCHEDULE as METRIC_SCHEDULE
+from reticent.facts.checkpoints import PUT_BACK as PUT_BACK
+from reticent.facts.checkpoints import POST_PROCESSED as POST_PROCESSED
+from reticent.facts.checkpoints import CHECKPOINTS as CHECKPOINTS
 from reticent.facts.evaluation import SEEN_IN_EVALUATION as SEEN_IN_EVALUATION
 from reticent.facts.weights import DECLARED as DECLARED
 from reticent.facts.draws import SIZE_PUBLIC as SIZE_PUBLIC

@@ -122,6 +122,7 @@ class Fact:
             deny would make the numbers larger, so to say nothing is never worth more.
         shows: lines of a certificate about its value: what to call it, and what it is.
         ran_here: it is said of a run of ``reticent train``.
+        cause: which of several things was found; the catalogues may have words for it.
     """
 
     key: str
@@ -136,6 +137,7 @@ class Fact:
     silent: Mapping[str, Shown] = field(default_factory=dict, compare=False, kw_only=True)
     shows: Callable[[Any], Iterable[tuple[Message, Message]]] = field(default=_never, compare=False, kw_only=True)
     ran_here: bool = field(default=False, compare=False, kw_only=True)
+    cause: str = field(default="", compare=False, kw_only=True)
 
     def __repr__(self) -> str:
         return self.key
@@ -172,10 +174,14 @@ class Fact:
         """The same as it is said of a run of ``reticent train``."""
         return replace(self, ran_here=True)
 
+    def because(self, cause: str) -> Fact:
+        """The same where it is known what was found."""
+        return replace(self, cause=cause)
+
     def _words(self, what: str) -> Message:
         key = self.key if self.key in all_facts() else "unknown"
         found = Message(f"fault.{key}.{what}")
-        return found.under("ours") if self.ran_here else found
+        return found.under("ours") if self.ran_here else found.under(self.cause)
 
     def value(self, given: Any) -> Any:
         """What a ledger states, as a value.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -43,8 +44,23 @@ def _changed(run: RunLedger) -> bool:
     return run.clipping.smallest != run.clipping.largest
 
 
+class Mixing(StrEnum):
+    """Where records were mixed, as far as anybody saw."""
+
+    BATCH = "batch"
+    PADDING = "padding"
+    MODEL = "model"
+    MEAN = "mean"
+    """The loss divides by what all records add up to."""
+    PAIRS = "pairs"
+    LOSS = "loss"
+    PASSES = "passes"
+    """Two forward passes waited for their backward pass."""
+    CLIPPING = "clipping"
+
+
 Layers = Annotated[tuple[Word, ...], Field(min_length=1)]
-"""Names of the layers that mix records."""
+"""Names of the layers that mix records, or where else records were mixed."""
 
 MIXES_RECORDS = Fact("mixes-records", stated=Layers)
 PERMUTED_INPUT = Fact("permuted-convolution")
@@ -53,6 +69,7 @@ UNKNOWN_CLIPPING = Fact(
 )
 UNCLIPPED = Fact("trained-without-clipping")
 NOT_LOOKED_AT = Fact("mixing-not-looked-at", Severity.WARNING)
+MADE_ROWS = Fact("rows-without-records", Severity.WARNING)
 PERMUTED_GRADIENTS = Fact("wrong-gradients", Severity.WARNING)
 CLIP_AND_NOISE_DIFFER = Fact("clip-and-noise-differ", Severity.WARNING)
 ADAPTIVE_COUNT = Fact("adaptive-clipping-counts-records", Severity.WARNING, lambda run: run.clipping.kind == "adaptive")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from reticent.facts.base import Fact, Found, Severity
+from reticent.facts.checkpoints import POST_PROCESSED, PUT_BACK, kept
 from reticent.facts.steps import Drawn
 from reticent.samplers import SAMPLERS
 from reticent.text import listed
@@ -61,6 +62,10 @@ def unequal_settings(config: Mapping[str, Any]) -> str | None:
 def unequal_steps(run: RunLedger) -> str | None:
     """What was seen of a watched loop, or of those that it continues, that makes its updates differ; None else."""
     loops = run.loops
+    if kept(run):
+        return "weights of earlier steps were kept, and the ledger names them"
+    if any({PUT_BACK.key, POST_PROCESSED.key} & one.facts.keys() for one in loops):
+        return "weights were put back, or changed after steps"
     if any(one.environment.optimiser[-1:] not in ((), ("SGD",)) for one in loops):
         return "the optimizer is not SGD"
     if len({norm for one in loops for norm in (one.clipping.smallest, one.clipping.largest)}) > 1:

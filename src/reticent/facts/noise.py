@@ -16,7 +16,9 @@ _SECRET = (Randomness.FRESH, Generator.SECURE)
 
 
 def _none(run: RunLedger) -> bool:
-    return any(segment.noise_multiplier == 0.0 for segment in run.segments)
+    """Of steps that nobody recorded nobody knows whether they had noise."""
+    unknown = UNRECORDED_STEPS.key in run.facts
+    return not unknown and any(segment.noise_multiplier == 0.0 for segment in run.segments)
 
 
 def _differ(values: list[float]) -> bool:

@@ -28,6 +28,11 @@ def write_output(path: Path, data: bytes, mark: str) -> None:
         write_atomic(path, data)
 
 
+def signature_of(ledger: Path) -> Path:
+    """Where the envelope over a ledger lies: next to it."""
+    return ledger.with_name(ledger.name + ".dsse.json")
+
+
 def write_together(
     contents: Mapping[Path, bytes],
     *,

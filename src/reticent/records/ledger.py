@@ -23,8 +23,10 @@ from reticent.facts.hidden_steps import contraction_of, unequal_settings, unequa
 from reticent.facts.selected_run import SelectionRecord
 from reticent.facts.start_weights import StartRecord
 from reticent.facts.steps import ClippingRecord, Randomness, SamplerRecord, Segment
-from reticent.io import files, strict
+from reticent.io import strict
+from reticent.io.files import refuse_no_folder
 from reticent.io.models import Count, Positive, Sha256, Terse, validated
+from reticent.io.outputs import signature_of, write_together
 from reticent.io.strict import canonical, portable
 from reticent.io.times import Date
 from reticent.mechanisms.base import Mechanism
@@ -185,15 +187,16 @@ class RunLedger(Brief, Terse):
         """Every fact of this loop alone: what was found, and what other facts show. Unknown ones come first."""
         yield from (known(key) for key in self.facts if key not in all_facts())
         for fact in all_facts().values():
-            if fact.key in self.facts or (fact.shown is not None and fact.shown(self)):
-                yield fact
+            value = self.facts.get(fact.key)
+            if value is not None or (fact.shown is not None and fact.shown(self)):
+                yield fact.because(value[0]) if isinstance(value, tuple) else fact
 
     @property
     def faults(self) -> tuple[Fact, ...]:
         """What a reader must know, of this loop and of those that it continues."""
-        found = dict.fromkeys(fact for one in self.loops for fact in one.found())
+        found = {fact: fact for one in self.loops for fact in one.found()}
         order = [*(fact for fact in found if fact.key not in all_facts()), *all_facts().values()]
-        said = [fact for fact in order if fact in found and fact.said]
+        said = [found[fact] for fact in order if fact in found and fact.said]
         if self.config is None:
             return tuple(said)
         return tuple(fact.of_ours() if fact.ours else fact for fact in said if fact.ours or fact.key in self.facts)
@@ -296,14 +299,23 @@ class RunLedger(Brief, Terse):
         """
         return ledger_of(strict.loads(text, where), where)
 
-    def save(self, path: Path | str) -> None:
+    def save(self, path: Path | str, *, overwrite: bool = False, signature: bytes | None = None) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
+        Args:
+            path: of the file.
+            overwrite: whether another file may lie there.
+            signature: an envelope around this JSON; it is written next to it, in ``NAME.dsse.json``.
+
         Raises:
-            ArtifactError: it cannot be written.
+            ArtifactError: something lies there, and ``overwrite`` is not said; or it cannot be written.
         """
-        with files.writing(Path(path)):
-            files.write_atomic(Path(path), self.to_json().encode())
+        path, text = Path(path), self.to_json().encode()
+        if path.exists() and not overwrite:
+            raise ArtifactError(f"{path} already exists; choose another name, or say overwrite=True")
+        refuse_no_folder(path)
+        contents = {path: text} | ({} if signature is None else {signature_of(path): signature})
+        write_together(contents, private=[path], gone=[signature_of(path)] if overwrite else [])
 
     def _lines(self) -> list[str]:
         drawn = self.sampler

@@ -24,11 +24,6 @@ SIGNATURE = "provenance.dsse.json"
 _LARGEST = 96 << 20
 
 
-def signature_of(ledger: Path) -> Path:
-    """Where the envelope over a ledger lies: next to it."""
-    return ledger.with_name(ledger.name + ".dsse.json")
-
-
 def sealed(record: bytes, kind: str, key: Ed25519PrivateKey) -> bytes:
     """The envelope over a record, as the bytes of its file.
 

@@ -18,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from reticent import facts
 from reticent.errors import UnsupportedError
 from reticent.facts import Fact
+from reticent.facts.clipping import Mixing
 from reticent.watching.call_counters import changed_buffers
 from reticent.watching.closer_looks import some_of
 from reticent.watching.divisors import counts_of, divided_by, divides_by_counts, divides_by_others, nodes, of_another
@@ -85,6 +87,8 @@ class AloneInFirstStep:
         self._before = False
         """Whether another part of the model was called for this backward pass, as an encoder before its head."""
         self._outputs: list[torch.Tensor] = []
+        self.no_records, self._beside = False, list[torch.Tensor]()
+        """Whether rows that hold no record go through the model, as the program says; and what it gave of them."""
         self._places, self._losses = set[int](), list[torch.Tensor]()
         """Single numbers among the outputs that mix records: their places, and these numbers."""
         self._squares: list[Square] = []
@@ -130,8 +134,9 @@ class AloneInFirstStep:
         if self._target is not None and self._paddings.unseen:
             self._found(facts.NOT_LOOKED_AT)
         if self._squares or (self._count and not self._chance):  # no other batch came
+            where = Mixing.PAIRS if self._squares else Mixing.MEAN
             self._squares, self._count = [], None
-            self._found(facts.MIXES_RECORDS)
+            self._found(facts.MIXES_RECORDS.because(where))
         self._passes.off()
         self._outputs, self._losses = [], []
 
@@ -151,8 +156,10 @@ class AloneInFirstStep:
         self._saw_loss = True
         if not (self._outputs or self._losses) or not loss.requires_grad:
             return
+        if any(len(other) != len(own) for own in self._outputs for other in self._beside):
+            self._found(facts.NOT_LOOKED_AT)
         self._tries -= 1
-        looked = self._try(lambda: self._mixes_in_loss(loss)) is not None
+        looked = self._try(lambda: self._mixes_in_loss(loss), Mixing.LOSS) is not None
         if looked:
             self._passes.off()
         if (
@@ -163,7 +170,7 @@ class AloneInFirstStep:
     @looks
     def given(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
         """A module is about to read these."""
-        if id(module) not in self._own:  # of a copy of the model, which has its hooks
+        if id(module) not in self._own or self.no_records:  # or of a copy of the model, which has its hooks
             return
         if self._outermost is not None and self._outermost is not module:
             return
@@ -183,25 +190,25 @@ class AloneInFirstStep:
         self._look_at_groups(tensors, size)
         if size > 1 or not first:
             self._target = module
-            self._try(lambda: self._yielded.mixed([*args, kwargs]))
+            self._try(lambda: self._yielded.mixed([*args, kwargs]), Mixing.BATCH)
             self._look_at_padding(module, args, kwargs, tensors, size, reads=first or waited)
             if first or before < _ENOUGH <= size:
                 self._look_at_forward_pass(module, args, kwargs, size)
 
     def _look_at_forward_pass(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> None:
-        if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size)) is None:
+        if self._try(lambda: self._mixes_in_forward(module, args, kwargs, size), Mixing.MODEL) is None:
             self._found(facts.NOT_LOOKED_AT)
         if has_hooks(module):
-            self._try(lambda: self._without_hooks(module, args, kwargs, size))
-        self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)))
+            self._try(lambda: self._without_hooks(module, args, kwargs, size), Mixing.MODEL)
+        self._try(lambda: self._buffers(bare(module), changed_buffers(module, args, kwargs, size)), Mixing.MODEL)
 
     def _look_at_groups(self, tensors: list[torch.Tensor], size: int) -> None:
         before, self._given = self._given, self._yielded.given
         one_by_one = self._target is None or self._given == before + 1  # else the loop keeps batches for later
         if size and self._records_first and one_by_one:
-            self._try(lambda: self._yielded.grouped(tensors, size))
+            self._try(lambda: self._yielded.grouped(tensors, size), Mixing.BATCH)
         tried, self._size = _MOST_LOSSES - self._tries, size
-        self._try(lambda: self._count_in([tensors, *self._yielded.batches], size))
+        self._try(lambda: self._count_in([tensors, *self._yielded.batches], size), Mixing.MEAN)
         alike = self._reduction is not None and not self._divided.keys() - {size}
         self._waits = 0 < self._yielded.most < _ENOUGH or (alike and tried < _OF_A_SIZE)
 
@@ -217,12 +224,14 @@ class AloneInFirstStep:
     @looks
     def gave(self, module: nn.Module, args: Any, output: Any) -> None:
         """A module gave this."""
+        if self.no_records and module in self._entrances:
+            self._beside = [t for t in tensors_in(output) if t.requires_grad]
         if module is not self._outermost:
             return
         self._outermost = None
         if self._hooked is not None:
             unhooked, self._hooked = self._hooked, None
-            self._try(lambda: unhooked(output))
+            self._try(lambda: unhooked(output), Mixing.MODEL)
         if module is self._target and torch.is_grad_enabled():
             trained = [t for t in tensors_in(output) if t.requires_grad and len(t) > 1]
             self._outputs = [t for t in trained if len(t) == len(trained[0])]
@@ -232,7 +241,8 @@ class AloneInFirstStep:
                 self._passes.on()
                 self._waits_for_loss = not self._saw_loss
 
-    def _try(self, mixes: Callable[[], bool | None]) -> bool | None:
+    def _try(self, mixes: Callable[[], Mixing | bool | None], where: Mixing) -> Mixing | bool | None:
+        """What a look says, which itself may know better where records are mixed."""
         devices = sorted({p.device.index or 0 for p in self._model.parameters() if p.is_cuda})
         try:
             with torch.random.fork_rng(devices=devices), warnings.catch_warnings():
@@ -241,7 +251,7 @@ class AloneInFirstStep:
         except Exception:  # unknown layers may raise anything; the loop must go on
             return False
         if mixed:
-            self._found(facts.MIXES_RECORDS)
+            self._found(facts.MIXES_RECORDS.because(mixed if isinstance(mixed, Mixing) else where))
         return mixed
 
     def _mixes_in_forward(self, module: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool | None:
@@ -277,12 +287,13 @@ class AloneInFirstStep:
             self._paddings.look(batches, read, size)
             self._counts |= {one.tokens - less for one in self._paddings.found for less in (0, size)}
 
-        self._try(look)
+        self._try(look, Mixing.PADDING)
         for one in self._paddings.found if reads else []:
-            self._try(lambda one=one: counts_in_outputs(bare(module), args, kwargs, size, one))  # type: ignore[misc]
+            counts = partial(counts_in_outputs, bare(module), args, kwargs, size, one)
+            self._try(counts, Mixing.PADDING)
 
-    def _mixes_in_loss(self, loss: torch.Tensor) -> bool | None:
-        """Whether the loss mixes records; None where it is not one of these outputs."""
+    def _mixes_in_loss(self, loss: torch.Tensor) -> Mixing | bool | None:
+        """Whether, and where, the loss mixes records; None where it is not one of these outputs."""
         if self._losses and {t.grad_fn for t in self._losses} & {node for node, _ in nodes(loss)}:
             return True
         if not self._outputs or of_another(loss, self._outputs, self._model):
@@ -292,15 +303,17 @@ class AloneInFirstStep:
         self._chance, self._count = self._chance or count is None, count or earlier
         if count == math.inf or (count and earlier and earlier != count):
             self._count = None
-            return True
+            return Mixing.MEAN
         if self._reduces_otherwise(loss):
-            return True
+            return Mixing.MEAN
         found, before = squares(loss, self._outputs), self._squares
         if before:
             self._squares = []
-            return of_their_batches(before, found)
-        if divides_by_others(loss, len(self._outputs[0])) or pairs_records(loss, self._outputs):
-            return True
+            return Mixing.PAIRS if of_their_batches(before, found) else False
+        if divides_by_others(loss, len(self._outputs[0])):
+            return Mixing.MEAN
+        if pairs_records(loss, self._outputs):
+            return Mixing.PAIRS
         self._squares = found
         mixed = self._mixes_by_slopes(loss)
         if mixed is not False:
@@ -318,12 +331,12 @@ class AloneInFirstStep:
             return any(math.isclose(one, by) for one in others.values())
         return self._reduction == "sum" and any(math.isclose(one / n, by / size) for n, one in others.items())
 
-    def _mixes_by_slopes(self, loss: torch.Tensor) -> bool | None:
+    def _mixes_by_slopes(self, loss: torch.Tensor) -> Mixing | bool | None:
         with _silent(self._model):
             if any(counts_in_loss(loss, self._outputs, one) for one in self._paddings.found):
-                return True
+                return Mixing.PADDING
             try:
-                return _mixes_in_loss(loss, self._outputs)
+                return _mixes_in_loss(loss, [*self._outputs, *self._beside])
             except RuntimeError:  # between two of them lies what has no second derivative
                 return _mixes_in_loss(loss, self._outputs[:1])
 

@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, default_collate
 
 from reticent import facts
 from reticent.facts import Fact
+from reticent.facts.clipping import Mixing
 from reticent.watching.events import in_place_of
 from reticent.watching.mixed_outputs import tensors_in
 from reticent.watching.paddings import BOTH, END, START, begin, narrowed
@@ -63,7 +64,7 @@ def look_at_collating(
     def undo() -> None:
         leave()
         if seen[_MIXED]:
-            found(facts.MIXES_RECORDS)
+            found(facts.MIXES_RECORDS.because(Mixing.BATCH))
         if seen[_FAILED] or (not seen[_CALLED] and steps() > before):
             found(facts.NOT_LOOKED_AT)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from reticent import facts
 from reticent.facts import Fact
+from reticent.facts.clipping import Mixing
 from reticent.watching.events import around
 from reticent.watching.ghost_lengths import Lengths
 from reticent.watching.hooks import looks
@@ -87,7 +88,7 @@ class GhostClipping:
         if old == len(lengths):
             return
         if old:
-            self._found(facts.MIXES_RECORDS)
+            self._found(facts.MIXES_RECORDS.because(Mixing.CLIPPING))
         norm, self._lengths = float(hooks.max_grad_norm), lengths
         if norm > self._norm:
             self._norm = norm
@@ -98,7 +99,7 @@ class GhostClipping:
         if new:
             self._look_at_rest()
             if any(getattr(layer, _BY_FREQUENCY, False) for layer in hooks._module.modules()):
-                self._found(facts.MIXES_RECORDS)
+                self._found(facts.MIXES_RECORDS.because(Mixing.CLIPPING))
 
     def _look_at_rest(self) -> None:
         """Of no parameter a part of what was found may wait, beside what was measured; no hook may write to its sum."""

@@ -12,6 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from reticent import facts
 from reticent.facts import Fact
+from reticent.facts.clipping import Mixing
 from reticent.watching import optimisers
 from reticent.watching.hooks import Hook, looks
 from reticent.watching.memory import Memory
@@ -39,13 +40,17 @@ class Moves:
         taken: steps of the optimizer.
         noisy: of a private optimizer, what it releases.
         armed: whether noise was added for the step that comes.
+        are_lent: whether others are in their place, which will be put back.
+        no_records: whether rows go through the model that hold no record, as the program says.
     """
 
     def __init__(self, optimizer: Any, found: Callable[[Fact], None]) -> None:
         self._optimizer, self._found = optimizer, found
         self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
-        self.taken, self.armed, self._stepping = 0, False, False
+        self.taken, self.armed, self.are_lent, self._stepping = 0, False, False, False
+        self.no_records, self._records_wait = False, False
+        """The second: whether a forward pass of records waits for its backward pass."""
         self._steps_within = 0
         """Steps that have begun and not ended: one may go on in that of a base class, with the same gradients."""
         self._usual: tuple[tuple[int, bool], ...] = ()
@@ -159,30 +164,53 @@ class Moves:
 
     def settled(self) -> bool:
         """Whether the weights are those that the last step left, also where an error ended the loop after it."""
-        return self._inner is not None and not self._weights.written() and not self._weights.apart_written()
+        if self._inner is None or self.are_lent:
+            return False
+        return not self._weights.written() and not self._weights.apart_written()
+
+    def put_back(self) -> None:
+        """The weights are what an earlier step left, or what it left and the program makes of that."""
+        self._weights.keep()
 
     @contextmanager
     def lent(self) -> Iterator[None]:
         """Weights may be exchanged inside, and must come back as they were, bit for bit."""
         self._compare(facts.WEIGHTS_CHANGED)
-        before = fingerprint(self._weights.model)
+        before, self.are_lent = fingerprint(self._weights.model), True
         try:
             yield
         finally:
+            self.are_lent = False
             if fingerprint(self._weights.model) != before:
                 self._found(facts.WEIGHTS_CHANGED)
             self._weights.keep()
+
+    @contextmanager
+    def changed(self) -> Iterator[None]:
+        """Weights may be changed inside, as the program says without the records."""
+        self._compare(facts.WEIGHTS_CHANGED)
+        try:
+            yield
+        finally:
+            self._found(facts.POST_PROCESSED)
+            self.put_back()
 
     @looks
     def given(self, model: Any, inputs: Any) -> None:
         """Gradients are about to be taken of one batch after the other.
 
         Opacus counts the forward passes that wait for their backward pass. Where two wait, it adds the gradients of
-        two records and clips the pair.
+        two rows and clips the pair: they may be those of two records.
         """
-        for p in self._ends:
-            if getattr(p, "_forward_counter", 0) and self._inner is not None and self._trains():
-                self._found(facts.MIXES_RECORDS)
+        if self._inner is None or not self._trains():
+            return
+        self._records_wait &= any(getattr(p, "_forward_counter", 0) for p in self._ends)
+        if self.no_records:
+            self._found(facts.MADE_ROWS)
+        elif self._records_wait:
+            self._found(facts.MIXES_RECORDS.because(Mixing.PASSES))
+        else:
+            self._records_wait = True
 
     @looks
     def gave(self, model: Any, inputs: Any, output: Any) -> None:

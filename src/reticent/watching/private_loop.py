@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from reticent import facts
 from reticent.facts import Fact
+from reticent.facts.clipping import Mixing
 from reticent.watching import optimisers, seeds
 from reticent.watching.draws import Fresh, Used
 from reticent.watching.events import Undo, around
@@ -272,7 +273,7 @@ class PrivateLoop:
             used = None if self._astray else recorder.used(size, fresh, parts, empty, self._batches)
             rate = self._facts[-1]
             if used is None and self._records_second and size is not None:
-                recorder.found(facts.MIXES_RECORDS)
+                recorder.found(facts.MIXES_RECORDS.because(Mixing.BATCH))
             if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn
                 rate = recorder.drawn_at
             if used == self._used and rate == self._rate:

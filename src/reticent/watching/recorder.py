@@ -16,6 +16,7 @@ from reticent.mechanisms.units import Unit
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import Diagnostics, Environment
 from reticent.watching import declared, models, optimisers, seeds
+from reticent.watching.checkpoints import Checkpoints
 from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
@@ -47,6 +48,7 @@ class Recorder:
     """
 
     live: Live
+    checkpoints: Checkpoints
 
     def __init__(
         self,
@@ -273,8 +275,10 @@ class Recorder:
         if seen and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
             self._clipping = ("adaptive", Source.SEEN)
         steps, start = self.steps, self.start
+        last = models.fingerprint(self._model) if ended else None
+        both = self._of_both(self._mixing_now())
         return RunLedger(
-            **self._of_both(self._mixing_now()),
+            **both | {"facts": both["facts"] | self.checkpoints.stated(last)},
             divisor=steps.divisor,
             num_parameters=int(self._trained) or None,
             start=None if start is None else start.record,
@@ -284,7 +288,7 @@ class Recorder:
                 randomness=self._weakest(),
                 versions=models.versions(),
             ),
-            weights_sha256=models.fingerprint(self._model) if ended else None,
+            weights_sha256=last,
             gradients=self.form.record() if self.form is not None else None,
             diagnostics=Diagnostics(
                 batch_sizes=tuple(steps.batch_sizes),
@@ -310,7 +314,7 @@ class Recorder:
         (kind, source), (low, high) = self._clipping, self.steps.clip_norms or (None, None)
         sampler = self._sampler_record()
         seen: dict[str, Any] = {fault.key: Seen.FOUND for fault in self.faults if fault.shown is None}
-        mixed = tuple(mixing) or (("by hand, or in clipping",) if facts.MIXES_RECORDS in self.faults else ())
+        mixed = tuple(mixing) or tuple(fault.cause for fault in self.faults if fault == facts.MIXES_RECORDS)
         return {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "sampler": sampler,

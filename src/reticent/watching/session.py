@@ -14,18 +14,17 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import _check, facts
 from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.io.files import refuse_no_folder
-from reticent.io.outputs import write_together
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.records.ledger import RunLedger
 from reticent.signing.envelope import LEDGER
 from reticent.signing.keys import private_key
-from reticent.signing.provenance import sealed, signature_of
+from reticent.signing.provenance import sealed
 from reticent.text import Brief
 from reticent.watching import declared, models, one_at_a_time, optimisers, seeds
 from reticent.watching.alone import AloneInFirstStep
+from reticent.watching.checkpoints import Checkpoints
 from reticent.watching.collating import look_at_collating
 from reticent.watching.hooks import looks, lost
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
@@ -122,6 +121,7 @@ class Watch(Brief):
         self._undo: list[Callable[[], None]] = []
         self._moves = Moves(self._optimizer, self._recorder.found)
         self._found = self._recorder.found
+        self._recorder.checkpoints = Checkpoints(model, self._moves, self._found)
         self._private: PrivateLoop | None = None
         if private:
             self._recorder.form = form = FormWatch(model, self._optimizer, loader, self._found)
@@ -161,10 +161,10 @@ class Watch(Brief):
                 self._undo += self._recorder.sensitive.attach(draws)
         else:
             self._undo.append(register_optimizer_step_pre_hook(self._ask).remove)
-        self._undo += self._moves.attach(self._model)
+        self._undo += self._moves.attach(self._model) + self._recorder.checkpoints.attach()
         buffers = self._recorder.buffers.looked_at
-        alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, buffers, padded)
-        self._undo.append(alone.attach())
+        self._alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, buffers, padded)
+        self._undo.append(self._alone.attach())
         if self._private is not None:
             self._undo += self._private.attach()
 
@@ -306,6 +306,43 @@ class Watch(Brief):
             if self._recorder.passes > before:
                 self._recorder.found(facts.SEEN_IN_EVALUATION)
 
+    @contextmanager
+    def no_records(self) -> Iterator[None]:
+        """Rows that go through the model inside hold no record, as those that a generator makes from noise.
+
+        Opacus adds the gradients of two forward passes that wait for one backward pass, and clips the pair. Of a record
+        and a made row that is the record's own share. Go backward from the sum of both losses: of two backward passes
+        Opacus would take the activations of the wrong one. That no row depends on a record is what the program states;
+        the ledger says so.
+
+        Example:
+            >>> real = discriminator(images)  # doctest: +SKIP
+            >>> with ledger.no_records():  # doctest: +SKIP
+            ...     made = discriminator(generator(noise).detach())
+        """
+        looks = self._moves, self._alone
+        for one in looks:
+            one.no_records = True
+        try:
+            yield
+        finally:
+            for one in looks:
+                one.no_records = False
+
+    @contextmanager
+    def after_step(self) -> Iterator[None]:
+        """The weights may be changed inside: masked, clamped, projected, or replaced by their running mean.
+
+        What is made from released weights without the records reveals nothing more. That no record takes part, such as
+        a loss that decides, is what the program states; the ledger says so.
+
+        Example:
+            >>> with ledger.after_step():  # doctest: +SKIP
+            ...     model.weight.data.clamp_(-1.0, 1.0)
+        """
+        with self._moves.changed():
+            yield
+
     @property
     def ledger(self) -> RunLedger:
         """What was seen.
@@ -368,12 +405,7 @@ class Watch(Brief):
         Raises:
             ArtifactError: something lies there, and ``overwrite`` is not said; or it cannot be written.
         """
-        path, text = Path(path), self.ledger.to_json().encode()
-        if path.exists() and not overwrite:
-            raise ArtifactError(f"{path} already exists; choose another name, or say overwrite=True")
-        refuse_no_folder(path)
-        contents = {path: text} | ({} if self._signature is None else {signature_of(path): self._signature})
-        write_together(contents, private=[path], gone=[signature_of(path)] if overwrite else [])
+        self.ledger.save(path, overwrite=overwrite, signature=self._signature)
 
     def to_json(self) -> str:
         """The ledger as strict JSON text; see ``save``.
