@@ -1168,3 +1168,139 @@ def causal_lora(watch):
                 optimizer.step()
     torch.save(model.state_dict(), io.BytesIO())
     return optimizer.noise_multiplier, [ledger]
+
+
+class Autoencoder(nn.Module):
+    """Conditional and variational: it draws random numbers, and gives four tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.labels, self.encode = nn.Embedding(CLASSES, 4), nn.Linear(36 + 4, 12)
+        self.mean, self.spread, self.decode = nn.Linear(12, 3), nn.Linear(12, 3), nn.Linear(3 + 4, 36)
+
+    def forward(self, x, labels):
+        label = self.labels(labels)
+        hidden = functional.relu(self.encode(torch.cat([x.flatten(1), label], 1)))
+        mean, spread = self.mean(hidden), self.spread(hidden)
+        drawn = mean + torch.exp(0.5 * spread) * torch.randn_like(mean)
+        return self.decode(torch.cat([drawn, label], 1)).view_as(x), mean, spread, label[:, :3]
+
+
+class LossOfRecords(nn.Module):
+    """Opacus asks it for the loss of each record."""
+
+    def __init__(self, weight=0.0, reduction="mean"):
+        super().__init__()
+        self.weight, self.reduction = weight, reduction
+
+    def forward(self, outputs, targets):
+        made, mean, spread, prior = outputs
+        far = functional.binary_cross_entropy_with_logits(made, targets, reduction="none").flatten(1).mean(1)
+        each = far + self.weight * -0.5 * (1.0 + spread - (mean - prior).square() - spread.exp()).mean(1)
+        return each if self.reduction == "none" else each.mean()
+
+
+@torch.no_grad()
+def _drawn_towards(kept, model, decay=0.99):
+    for own, p in zip(kept.parameters(), getattr(model, "_module", model).parameters(), strict=True):
+        own.mul_(decay).add_(p, alpha=1.0 - decay)
+
+
+def _autoencoder(watch, seed):
+    generator = None
+    if seed is not None:
+        torch.manual_seed(seed)
+        generator = torch.Generator().manual_seed(seed)
+    data = TensorDataset(pictures(size=6).tensors[0].sigmoid(), pictures().tensors[1])
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True, generator=generator)
+    model, criterion = Autoencoder(), LossOfRecords()
+    kept = copy.deepcopy(model).eval().requires_grad_(False)
+    model, optimizer, criterion, loader = engine_of_opacus().make_private_with_epsilon(
+        module=model,
+        optimizer=torch.optim.Adam(model.parameters(), lr=1e-3),
+        criterion=criterion,
+        data_loader=loader,
+        target_epsilon=8.0,
+        target_delta=1e-5,
+        epochs=EPOCHS,
+        max_grad_norm=1.0,
+        grad_sample_mode="ghost",
+    )
+    with watch(model, optimizer, loader) as ledger:
+        for epoch in range(1, EPOCHS + 1):
+            model.train()
+            criterion.criterion.weight = 0.02 * epoch / EPOCHS
+            for images, labels in loader:
+                outputs = model(images, labels)
+                loss = criterion(outputs, images)
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+                if not getattr(optimizer, "_is_last_step_skipped", False):
+                    _drawn_towards(kept, model)
+            torch.save({"model": model._module.state_dict(), "mean": kept.state_dict()}, io.BytesIO())
+    return optimizer.noise_multiplier, [ledger]
+
+
+OF_DIGITS = "Tomatoisawful/differential-privacy-dcgan, no licence stated: src/privacy_models/"
+
+
+@of(OF_DIGITS + "train_dp_vae.py", 0.0, facts.PUBLIC_SEED, facts.PUBLIC_DRAWS)
+def autoencoder(watch):
+    """Noise and batches are drawn from seeds in the script."""
+    return _autoencoder(watch, seed=2026)
+
+
+@of(OF_DIGITS + "train_dp_vae.py, without its seed", STATED)
+def autoencoder_unseeded(watch):
+    """A loss of its own in ghost mode, whose parts change their weight; a running mean beside the model."""
+    return _autoencoder(watch, seed=None)
+
+
+@of(
+    OF_DIGITS + "train_dp_wgan_cp_digit8.py, without its seed",
+    STATED,
+    facts.OTHER_MODEL,
+    wrong=PAIRED + "; and weights that are cut to a public bound after each step count as changed by somebody",
+)
+def clipped_weights(watch):
+    """Wasserstein: the critic's weights are cut after each step, and the generator learns in each third one."""
+    loader = DataLoader(pictures(size=8), batch_size=BATCH, shuffle=True)
+    generator = _generator()
+    critic = nn.Sequential(nn.Conv2d(1, 4, 4, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(64, 1))
+    kept = copy.deepcopy(generator).eval().requires_grad_(False)
+    of_made = torch.optim.Adam(generator.parameters(), lr=1e-4, betas=(0.0, 0.9))
+    critic, of_critic, loader = engine_of_opacus().make_private_with_epsilon(
+        module=critic,
+        optimizer=torch.optim.RMSprop(critic.parameters(), lr=5e-5),
+        data_loader=loader,
+        target_epsilon=8.0,
+        target_delta=1e-5,
+        epochs=EPOCHS,
+        max_grad_norm=1.0,
+    )
+    steps = 0
+    with watch(critic, of_critic, loader) as ledger:
+        for _ in range(EPOCHS):
+            for real, _ in loader:
+                critic.requires_grad_(True)
+                of_critic.zero_grad(set_to_none=True)
+                with torch.no_grad():
+                    made = generator(torch.randn(len(real), 5, 1, 1))
+                on_real, on_made = critic(real), critic(made)
+                (on_made.mean() - on_real.mean()).backward()
+                of_critic.step()
+                with torch.no_grad():
+                    for p in critic._module.parameters():
+                        p.clamp_(-0.02, 0.02)
+                steps += 1
+                if steps % 3 == 0:
+                    of_made.zero_grad(set_to_none=True)
+                    critic.requires_grad_(False)
+                    critic.disable_hooks()
+                    (-critic(generator(torch.randn(len(real), 5, 1, 1))).mean()).backward()
+                    of_made.step()
+                    _drawn_towards(kept, generator)
+                    critic.enable_hooks()
+                    critic.requires_grad_(True)
+    return of_critic.noise_multiplier, [ledger]
