@@ -1,0 +1,1306 @@
+"""Training loops in the shape of scripts that are public, each with three lines of ours, and the answer that is true.
+
+Each is written anew: it makes the calls of its script in their order, with small models and made data, and holds no
+line of it. What is true was read off the script before the loop was watched: whether there is noise and whether anybody
+knows it, how batches are drawn, and what one record moves. ``wrong`` says where the watch answers something else.
+
+Two scripts are elsewhere: ``ddp_tutorial`` of Opacus is ``test_distributed.py``, with two real processes, and its
+``mnist_lightning.py`` is ``test_trainers.py``.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from opacus import GradSampleModule, PrivacyEngine
+from opacus.data_loader import DPDataLoader
+from opacus.grad_sample import register_grad_sampler
+from opacus.layers import DPLSTM
+from opacus.optimizers import DPOptimizer
+from opacus.optimizers.optimizer import _check_processed_flag, _mark_as_processed
+from opacus.schedulers import LambdaGradClip, LambdaNoise
+from opacus.utils.adaptive_clipping.adaptive_clipping_utils import PrivacyEngineAdaptiveClipping
+from opacus.utils.batch_memory_manager import BatchMemoryManager
+from opacus.validators import ModuleValidator
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+
+from reticent import facts
+from reticent.facts import Fact
+
+RECORDS, BATCH, RATE = 120, 20, 1.0 / 6.0
+"""A Poisson batch is empty once in 3e9."""
+EPOCHS = 2
+STEPS = 6 * EPOCHS
+STATED = math.nan
+"""The noise multiplier that Opacus found for a target epsilon."""
+WIDTH, WORDS, CLASSES = 10, 30, 3
+
+Watch = Callable[..., AbstractContextManager[Any]]
+"""``rt.watch``."""
+Ran = tuple[float, Any]
+"""The noise multiplier of the optimizer, and the ledgers that its script would keep."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One script, and what is true of it.
+
+    Attributes:
+        run: the script; it is given ``rt.watch``.
+        source: the script that it is shaped after, and its licence.
+        parts: of all ledgers together, steps by (noise multiplier, sample rate); noise 0 where no noise counts.
+        faults: errors and warnings beside those that each loop has.
+        kind: the sampler that is counted: with ``shuffled`` and ``cyclic`` a pass is one release.
+        wrong: what the watch says instead.
+    """
+
+    run: Callable[[Watch], Ran]
+    source: str
+    parts: dict[tuple[float, float], int]
+    faults: frozenset[Fact] = frozenset()
+    kind: str = "poisson"
+    wrong: str = ""
+
+
+LOOPS: dict[str, Loop] = {}
+
+
+def of(
+    source: str, noise: float | dict[tuple[float, float], int], *faults: Fact, **also: Any
+) -> Callable[[Callable[[Watch], Ran]], Callable[[Watch], Ran]]:
+    """Puts a loop into the table; ``noise`` with Poisson batches of two passes, or the steps by noise and rate."""
+
+    def keep(run: Callable[[Watch], Ran]) -> Callable[[Watch], Ran]:
+        parts = noise if isinstance(noise, dict) else {(noise, RATE if noise else 1.0): STEPS}
+        LOOPS[run.__name__] = Loop(run, source, parts, frozenset(faults), **also)
+        return run
+
+    return keep
+
+
+OPACUS = "pytorch/opacus, Apache-2.0: "
+
+
+def pictures(count: int = RECORDS, size: int = 12, channels: int = 1) -> TensorDataset:
+    draw = torch.Generator().manual_seed(3)
+    features = torch.randn(count, channels, size, size, generator=draw)
+    return TensorDataset(features, torch.randint(0, CLASSES, (count,), generator=draw))
+
+
+def texts(count: int = RECORDS) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    draw = torch.Generator().manual_seed(4)
+    lengths = torch.randint(3, WIDTH + 1, (count,), generator=draw).tolist()
+    return [(torch.randint(1, WORDS, (n,), generator=draw), torch.tensor(n % 2)) for n in lengths]
+
+
+def to_the_longest(records: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    return pad_sequence([x for x, _ in records], batch_first=True), torch.stack([y for _, y in records])
+
+
+def to_a_width(records: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    rows = [functional.pad(x, (0, WIDTH - len(x))) for x, _ in records]
+    return torch.stack(rows), torch.stack([y for _, y in records])
+
+
+def tested(model: Any, loader: Any) -> float:
+    """Accuracy on records of other people, as the scripts print it between passes."""
+    model.eval()
+    right = total = 0
+    with torch.no_grad():
+        for features, labels in loader:
+            right += int((model(features).argmax(1) == labels).sum())
+            total += len(labels)
+    model.train()
+    return right / total
+
+
+def convnet() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 4, 2, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2, 1),
+        nn.Conv2d(4, 8, 3, 2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(32, 8),
+        nn.ReLU(),
+        nn.Linear(8, CLASSES),
+    )
+
+
+def engine_of_opacus() -> PrivacyEngine:
+    """With the quickest of its accountants."""
+    return PrivacyEngine(accountant="rdp", secure_mode=False)
+
+
+# Opacus's own
+
+
+@of(OPACUS + "examples/mnist.py", {(1.0, RATE): 2 * STEPS})
+def mnist(watch):
+    """Two runs, whose accuracies are averaged: the second makes the private loader of the first private again."""
+    loader, others, ledgers, results = DataLoader(pictures(), batch_size=BATCH), DataLoader(pictures(40), 32), [], []
+    for _ in range(2):
+        model = convnet()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0)
+        engine = engine_of_opacus()
+        model, optimizer, loader = engine.make_private(
+            module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0
+        )
+        with watch(model, optimizer, loader) as ledger:
+            for _ in range(EPOCHS):
+                model.train()
+                losses = []
+                for features, labels in loader:
+                    optimizer.zero_grad()
+                    loss = nn.CrossEntropyLoss()(model(features), labels)
+                    loss.backward()
+                    optimizer.step()
+                    losses.append(loss.item())
+                print(f"Loss {np.mean(losses):.3f}, epsilon {engine.accountant.get_epsilon(delta=1e-5):.2f}")
+        results.append(tested(model, others))
+        ledgers.append(ledger)
+    torch.save(model.state_dict(), io.BytesIO())
+    return optimizer.noise_multiplier, ledgers
+
+
+def _cifar10(watch, mode="hooks", per_layer=False, inner=torch.optim.SGD, workers=0, **options):
+    loader = DataLoader(pictures(), batch_size=BATCH, num_workers=workers)
+    others, best, file = DataLoader(pictures(40), 32), 0.0, io.BytesIO()
+    model = convnet()
+    optimizer = inner(model.parameters(), lr=0.1, **options)
+    count = len([p for p in model.parameters() if p.requires_grad])
+    engine = engine_of_opacus()
+    model, optimizer, loader = engine.make_private(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        noise_multiplier=1.5,
+        max_grad_norm=[10.0 / np.sqrt(count)] * count if per_layer else 10.0,
+        clipping="per_layer" if per_layer else "flat",
+        grad_sample_mode=mode,
+    )
+    criterion = nn.CrossEntropyLoss()
+    with watch(model, optimizer, loader) as ledger:
+        for epoch in range(1, EPOCHS + 1):
+            for group in optimizer.param_groups:
+                group["lr"] = 0.1 * 0.5 * (1 + np.cos(np.pi * epoch / (EPOCHS + 1)))
+            model.train()
+            for at, (features, labels) in enumerate(loader):
+                output = model(features)
+                if mode == "no_op":
+                    loss = _by_functorch(model, criterion, features, labels)
+                else:
+                    loss = criterion(output, labels)
+                    loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                if at % 5 == 0:
+                    print(f"{loss.item():.3f} {engine.accountant.get_epsilon(delta=1e-5):.2f}")
+            accuracy = tested(model, others)
+            torch.save({"weights": model.state_dict(), "optimizer": optimizer.state_dict(), "best": best}, file)
+            best = max(accuracy, best)
+    return optimizer.noise_multiplier, [ledger]
+
+
+def _by_functorch(model, criterion, features, labels):
+    """The gradients of records by the program itself, handed to Opacus."""
+    parameters = dict(model.named_parameters())
+
+    def loss_of(weights, x, y):
+        return criterion(torch.func.functional_call(model, weights, (x[None],)), y[None])
+
+    each = torch.func.vmap(torch.func.grad_and_value(loss_of), (None, 0, 0))
+    gradients, losses = each({name: p.detach() for name, p in parameters.items()}, features, labels)
+    for name, p in parameters.items():
+        p.grad_sample = gradients[name].detach()
+    return losses.mean()
+
+
+@of(OPACUS + "examples/cifar10.py", 1.5)
+def cifar10(watch):
+    """Momentum, a rate that follows the epoch, and a checkpoint after each."""
+    return _cifar10(watch, momentum=0.9, weight_decay=0)
+
+
+@of(OPACUS + "examples/cifar10.py --clip_per_layer --optim RMSprop", 1.5)
+def cifar10_per_layer(watch):
+    return _cifar10(watch, per_layer=True, inner=torch.optim.RMSprop)
+
+
+@of(
+    OPACUS + "examples/cifar10.py --grad_sample_mode no_op --optim Adam",
+    1.5,
+    facts.DECLARED,
+    wrong="mixing-not-looked-at, whose words give five reasons and not this one: no loss went backward",
+)
+def cifar10_no_op(watch):
+    """The program takes the gradients by itself, so how records are clipped is stated and not seen."""
+    return _cifar10(watch, mode="no_op", inner=torch.optim.Adam)
+
+
+@of(OPACUS + "examples/cifar10.py --workers 2", 1.5)
+def cifar10_workers(watch):
+    return _cifar10(watch, workers=2, momentum=0.9)
+
+
+class MeanOfWords(nn.Module):
+    """The mean runs over all positions, also those of padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.emb, self.pool = nn.Embedding(WORDS, 8), nn.AdaptiveAvgPool1d(1)
+        self.fc1, self.fc2 = nn.Linear(8, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = self.pool(self.emb(x).transpose(1, 2)).squeeze()
+        return self.fc2(functional.relu(self.fc1(x)))
+
+
+def _imdb(watch, collate):
+    loader = DataLoader(texts(), batch_size=BATCH, collate_fn=collate, shuffle=True)
+    others = DataLoader(texts(40), batch_size=BATCH, collate_fn=collate)
+    model = MeanOfWords()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    engine = engine_of_opacus()
+    model, optimizer, loader = engine.make_private(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        noise_multiplier=0.56,
+        max_grad_norm=1.0,
+        poisson_sampling=False,
+    )
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            model = model.train()
+            for features, labels in loader:
+                optimizer.zero_grad()
+                predictions = model(features).squeeze(1)
+                loss = nn.CrossEntropyLoss()(predictions, labels)
+                loss.backward()
+                optimizer.step()
+            tested(model, others)
+    return optimizer.noise_multiplier, [ledger]
+
+
+@of(OPACUS + "examples/imdb.py", 0.0, facts.MIXES_RECORDS, facts.SHUFFLED)
+def imdb(watch):
+    """Padded to the longest of the batch, whose length divides the mean of every other record: void in truth."""
+    return _imdb(watch, to_the_longest)
+
+
+@of(OPACUS + "examples/imdb.py, padded to one width", 0.56, facts.SHUFFLED, kind="shuffled")
+def imdb_mended(watch):
+    """Shuffled batches: each pass is one release of all records."""
+    return _imdb(watch, to_a_width)
+
+
+class Names(nn.Module):
+    """The class of a name from the state after its last position, which is one of padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(WORDS, 6)
+        self.rnn = DPLSTM(6, 8, num_layers=1, bidirectional=False, batch_first=True)
+        self.out_layer = nn.Linear(8, 2)
+
+    def forward(self, x, hidden=None):
+        x, _ = self.rnn(self.embedding(x), hidden)
+        return self.out_layer(x[:, -1, :])
+
+
+def _names(watch, collate, epsilon=None):
+    data = texts(150)
+    train, other = random_split(data, [RECORDS, len(data) - RECORDS])
+    loader = DataLoader(train, batch_size=BATCH, collate_fn=collate)
+    others = DataLoader(other, batch_size=2 * BATCH, shuffle=False, collate_fn=collate)
+    model, criterion = Names(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=2.0)
+    engine, made = engine_of_opacus(), {"module": model, "optimizer": optimizer, "data_loader": loader}
+    if epsilon is None:
+        model, optimizer, loader = engine.make_private(**made, noise_multiplier=1.0, max_grad_norm=1.5)
+    else:
+        model, optimizer, loader = engine.make_private_with_epsilon(
+            **made, max_grad_norm=1.5, target_delta=8e-5, target_epsilon=epsilon, epochs=EPOCHS
+        )
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            for features, labels in loader:
+                logits = model(features)
+                criterion(logits, labels).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            with torch.no_grad():  # the model stays in its training mode
+                print([int((model(x).argmax(-1) == y).sum()) for x, y in others])
+    return optimizer.noise_multiplier, [ledger]
+
+
+@of(OPACUS + "examples/char-lstm-classification.py", 0.0, facts.MIXES_RECORDS)
+def char_lstm(watch):
+    """The state is read after as many positions as the longest name of the batch has: void in truth."""
+    return _names(watch, to_the_longest)
+
+
+@of(OPACUS + "examples/char-lstm-classification.py, padded to one width", 1.0)
+def char_lstm_mended(watch):
+    return _names(watch, to_a_width)
+
+
+@of(OPACUS + "tutorials/building_lstm_name_classifier.ipynb", 0.0, facts.MIXES_RECORDS)
+def lstm_tutorial(watch):
+    """As ``char_lstm``, for a target epsilon."""
+    return _names(watch, to_the_longest, epsilon=12.0)
+
+
+@of(OPACUS + "tutorials/building_lstm_name_classifier.ipynb, padded to one width", STATED)
+def lstm_tutorial_mended(watch):
+    return _names(watch, to_a_width, epsilon=12.0)
+
+
+def _generator() -> nn.Module:
+    return nn.Sequential(nn.ConvTranspose2d(5, 8, 4, 1, 0, bias=False), nn.GroupNorm(4, 8), nn.ReLU(True), Enlarge())
+
+
+class Enlarge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.ConvTranspose2d(8, 1, 4, 2, 1, bias=False)
+
+    def forward(self, x):
+        return torch.tanh(self.last(x))
+
+
+class Discriminator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.main = nn.Sequential(
+            nn.Conv2d(1, 8, 4, 2, 1, bias=False),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(8, 8, 3, 1, 1, bias=False),
+            nn.GroupNorm(4, 8),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(8, 1, 4, 1, 0, bias=False),
+            nn.Sigmoid(),
+        )
+
+    def forward(self, x):
+        return self.main(x).view(-1, 1).squeeze(1)
+
+
+def _dcgan(watch, seed):
+    if seed is not None:
+        torch.manual_seed(seed)
+    loader = DataLoader(pictures(size=8), batch_size=BATCH)
+    generator, discriminator, criterion = _generator(), Discriminator(), nn.BCELoss()
+    for model in (generator, discriminator):
+        for layer in model.modules():
+            if isinstance(layer, (nn.Conv2d, nn.ConvTranspose2d)):
+                layer.weight.data.normal_(0.0, 0.02)
+    of_real = torch.optim.Adam(discriminator.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    discriminator, of_real, loader = engine_of_opacus().make_private(
+        module=discriminator, optimizer=of_real, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0
+    )
+    of_made = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    with watch(discriminator, of_real, loader) as ledger:
+        for _ in range(EPOCHS):
+            for real, _ in loader:
+                of_real.zero_grad(set_to_none=True)
+                ones, zeros = torch.full((len(real),), 1.0), torch.full((len(real),), 0.0)
+                on_real = criterion(discriminator(real), ones)
+                made = generator(torch.randn(len(real), 5, 1, 1))
+                on_made = criterion(discriminator(made.detach()), zeros)
+                (on_real + on_made).backward()
+                of_real.step()
+                of_real.zero_grad(set_to_none=True)
+                of_made.zero_grad()
+                criterion(discriminator(made), ones).backward()
+                of_made.step()
+            torch.save(generator.state_dict(), io.BytesIO())
+    return of_real.noise_multiplier, [ledger]
+
+
+PAIRED = "two forward passes wait, and the watch takes a made row for a second record"
+
+
+@of(OPACUS + "examples/dcgan.py", 0.0, facts.PUBLIC_SEED, facts.PUBLIC_DRAWS, facts.OTHER_MODEL, wrong=PAIRED)
+def dcgan(watch):
+    """Its seed is one of 10,000, and is printed: whoever tries them out subtracts the noise."""
+    return _dcgan(watch, seed=4321)
+
+
+@of(OPACUS + "examples/dcgan.py, without its seed", 1.0, facts.OTHER_MODEL, wrong=PAIRED)
+def dcgan_unseeded(watch):
+    """A record and the made row beside it are clipped as one; made rows hold no record."""
+    return _dcgan(watch, seed=None)
+
+
+@of(OPACUS + "tutorials/building_image_classifier.ipynb", STATED)
+def image_tutorial(watch):
+    """Batch normalisation is replaced, and large batches go through the model in parts."""
+    loader, others = DataLoader(pictures(), batch_size=BATCH), DataLoader(pictures(40), 32)
+    model = nn.Sequential(nn.Conv2d(1, 8, 4, 4), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(72, CLASSES))
+    model = ModuleValidator.fix(model)
+    ModuleValidator.validate(model, strict=False)
+    criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.RMSprop(model.parameters(), lr=1e-3)
+    engine = engine_of_opacus()
+    model, optimizer, loader = engine.make_private_with_epsilon(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        epochs=EPOCHS,
+        target_epsilon=50.0,
+        target_delta=1e-5,
+        max_grad_norm=1.2,
+    )
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            model.train()
+            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as parts:
+                for at, (features, labels) in enumerate(parts):
+                    optimizer.zero_grad()
+                    loss = criterion(model(features), labels)
+                    loss.backward()
+                    optimizer.step()
+                    if (at + 1) % 10 == 0:
+                        print(f"{loss.item():.3f} {engine.get_epsilon(1e-5):.2f}")
+        tested(model, others)
+    return optimizer.noise_multiplier, [ledger]
+
+
+class Attention(nn.Module):
+    """One head, a residual and a norm; the mask takes out padding."""
+
+    def __init__(self, size=8):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(size, size) for _ in range(3))
+        self.norm, self.dropout = nn.LayerNorm(size), nn.Dropout(0.1)
+
+    def forward(self, x, mask):
+        scores = self.query(x) @ self.key(x).transpose(1, 2) / math.sqrt(x.shape[-1])
+        weights = self.dropout(scores.masked_fill(mask[:, None, :] == 0, -1e9).softmax(-1))
+        return self.norm(x + weights @ self.value(x))
+
+
+class TinyBert(nn.Module):
+    """As of ``transformers``: it reads keywords, and gives its loss and its logits."""
+
+    def __init__(self, size=8):
+        super().__init__()
+        self.words, self.places, self.types = (nn.Embedding(n, size) for n in (WORDS, WIDTH, 2))
+        self.layers = nn.ModuleList([Attention(size), Attention(size)])
+        self.pooler, self.classifier = nn.Linear(size, size), nn.Linear(size, CLASSES)
+
+    def forward(self, input_ids, attention_mask, token_type_ids, labels):
+        x = self.words(input_ids) + self.types(token_type_ids) + self.places.weight[: input_ids.shape[1]]
+        for layer in self.layers:
+            x = layer(x, attention_mask)
+        logits = self.classifier(torch.tanh(self.pooler(x[:, 0])))
+        return functional.cross_entropy(logits, labels), logits
+
+
+def sentences(count=RECORDS):
+    draw = torch.Generator().manual_seed(5)
+    words, labels = torch.randint(1, WORDS, (count, WIDTH), generator=draw), torch.arange(count) % CLASSES
+    mask = (torch.arange(WIDTH)[None] < torch.randint(3, WIDTH + 1, (count, 1), generator=draw)).long()
+    return TensorDataset(words * mask, mask, torch.zeros_like(words), labels)
+
+
+def inputs_of(batch):
+    return dict(zip(("input_ids", "attention_mask", "token_type_ids", "labels"), batch, strict=True))
+
+
+def evaluated(model, loader):
+    model.eval()
+    with torch.no_grad():
+        found = [model(**inputs_of(batch))[0].item() for batch in loader]
+    model.train()
+    return np.mean(found)
+
+
+def _upper_layers():
+    model = TinyBert()
+    for p in model.parameters():
+        p.requires_grad = False
+    for layer in (model.layers[-1], model.pooler, model.classifier):
+        for p in layer.parameters():
+            p.requires_grad = True
+    return model
+
+
+def _text(watch, model, mode):
+    loader, others = DataLoader(sentences(), batch_size=BATCH), DataLoader(sentences(40), batch_size=BATCH)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, eps=1e-8)
+    model = model.train()
+    criterion = nn.CrossEntropyLoss(reduction="mean")
+    made = engine_of_opacus().make_private_with_epsilon(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        criterion=criterion,
+        target_delta=1 / len(loader),
+        target_epsilon=7.5,
+        epochs=EPOCHS,
+        max_grad_norm=0.1,
+        grad_sample_mode=mode,
+    )
+    model, optimizer, *own, loader = made
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            for at, batch in enumerate(_in_parts(loader, optimizer) if mode == "hooks" else loader):
+                optimizer.zero_grad()
+                outputs = model(**inputs_of(batch))
+                loss = own[0](outputs[1], batch[3]) if own else outputs[0]
+                loss.backward()
+                optimizer.step()
+                if at > 0 and at % 4 == 0:
+                    print(f"{loss.item():.3f} {evaluated(model, others):.3f}")
+    return optimizer.noise_multiplier, [ledger]
+
+
+def _in_parts(loader, optimizer) -> Iterator[Any]:
+    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as parts:
+        yield from parts
+
+
+@of(OPACUS + "tutorials/building_text_classifier.ipynb", STATED)
+def text_tutorial(watch):
+    """The upper layers of a frozen model, which gives its loss itself; evaluation between the parts of a batch."""
+    return _text(watch, _upper_layers(), "hooks")
+
+
+@of(OPACUS + "tutorials/building_text_classifier.ipynb, Ghost Clipping", STATED)
+def text_tutorial_ghost(watch):
+    return _text(watch, _upper_layers(), "ghost")
+
+
+class LowRank(nn.Module):
+    """A frozen layer, and two thin ones beside it, behind dropout."""
+
+    def __init__(self, base, rank=2, scale=1.0):
+        super().__init__()
+        self.base, self.scale, self.dropout = base, scale, nn.Dropout(0.05)
+        self.down = nn.Linear(base.in_features, rank, bias=False)
+        self.up = nn.Linear(rank, base.out_features, bias=False)
+        nn.init.zeros_(self.up.weight)
+        for p in base.parameters():
+            p.requires_grad = False
+
+    def forward(self, x):
+        return self.base(x) + self.scale * self.up(self.down(self.dropout(x)))
+
+
+def _with_low_rank():
+    model = TinyBert()
+    for p in model.parameters():
+        p.requires_grad = False
+    for layer in model.layers:
+        layer.query, layer.value = LowRank(layer.query), LowRank(layer.value)
+    for p in [*model.classifier.parameters()]:
+        p.requires_grad = True
+    for p in model.layers[0].parameters():
+        p.requires_grad = False
+    return model
+
+
+@of(OPACUS + "tutorials/building_text_classifier.ipynb, Low-Rank Adaptation", STATED)
+def lora_tutorial(watch):
+    """The thin layers of the last block and the classifier, in ghost mode."""
+    return _text(watch, _with_low_rank(), "ghost")
+
+
+def _adaptive(watch, mended):
+    """A Poisson batch needs more than ten records here, or Opacus refuses it."""
+    model = convnet()
+    loader = DataLoader(pictures(), batch_size=RECORDS // 2, shuffle=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer, criterion, loader = PrivacyEngineAdaptiveClipping(accountant="rdp").make_private(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        criterion=nn.CrossEntropyLoss(),
+        noise_multiplier=1.0,
+        max_grad_norm=10.0,
+        grad_sample_mode="ghost",
+        target_unclipped_quantile=0.5,
+        min_clipbound=1,
+        max_clipbound=1e8,
+        clipbound_learning_rate=0.2,
+    )
+    if mended:
+        criterion.criterion.reduction = "none"
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(3):
+            for features, labels in loader:
+                optimizer.zero_grad()
+                loss = criterion(model(features), labels)
+                loss.backward()
+                optimizer.step()
+    return optimizer.noise_multiplier, [ledger]
+
+
+ADAPTIVE = OPACUS + "opacus/utils/adaptive_clipping/README.md"
+
+
+@of(ADAPTIVE, {(0.0, 1.0): 6}, facts.ADAPTIVE_COUNT, facts.UNCLIPPED)
+def adaptive_clipping(watch):
+    """Opacus 1.6.0 multiplies the mean of all losses with the factors of records: nothing is clipped, void in truth."""
+    return _adaptive(watch, mended=False)
+
+
+@of(ADAPTIVE + ", with a loss for each record", {(1.0, 0.5): 6}, facts.ADAPTIVE_COUNT)
+def adaptive_clipping_mended(watch):
+    """The number of unclipped records is released beside the sum, and both together have the noise that is stated."""
+    return _adaptive(watch, mended=True)
+
+
+class Laplacian(DPOptimizer):
+    """Noise that no accountant of Opacus counts."""
+
+    def add_noise(self):
+        laplace = torch.distributions.Laplace(0, self.noise_multiplier * self.max_grad_norm)
+        for p in self.params:
+            _check_processed_flag(p.summed_grad)
+            p.grad = p.summed_grad + laplace.sample(p.summed_grad.shape)
+            _mark_as_processed(p.summed_grad)
+
+
+def _by_parts(watch, kind):
+    data = TensorDataset(torch.randn(RECORDS, 16), torch.randint(0, 2, (RECORDS,)))
+    model = GradSampleModule(nn.Sequential(nn.Linear(16, 8), nn.Linear(8, 2)))
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DPDataLoader.from_data_loader(DataLoader(data, batch_size=BATCH), distributed=False)
+    rate = 1 / len(loader)
+    optimizer = kind(
+        optimizer=inner, noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=int(len(data) * rate)
+    )
+    accountant = engine_of_opacus().accountant
+    optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(sample_rate=rate))
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            for features, labels in loader:
+                optimizer.zero_grad()
+                functional.cross_entropy(model(features), labels).backward()
+                optimizer.step()
+    return optimizer.noise_multiplier, [ledger]
+
+
+@of(OPACUS + "tutorials/intro_to_advanced_features.ipynb", 1.0)
+def by_parts(watch):
+    """Model, loader, optimizer and accountant are put together without ``make_private``."""
+    return _by_parts(watch, DPOptimizer)
+
+
+@of(OPACUS + "tutorials/intro_to_advanced_features.ipynb, LaplaceDPOptimizer", 0.0, facts.UNKNOWN_NOISE)
+def laplacian(watch):
+    """Laplace noise on a sum that is clipped in L2: nobody has a proof for it."""
+    return _by_parts(watch, Laplacian)
+
+
+class Scaled(nn.Module):
+    """A layer whose gradients of records the program tells Opacus how to take."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+@register_grad_sampler(Scaled)
+def _of_scaled(layer, activations, backprops):
+    return {layer.weight: backprops * activations[0]}
+
+
+@of(
+    OPACUS + "tutorials/guide_to_grad_sampler.ipynb",
+    1.0,
+    facts.DECLARED,
+    wrong="clipping counts as seen, though a sampler of the program may mix records",
+)
+def own_grad_sampler(watch):
+    """Nobody saw whether these are the gradients of records: the program vouches for them."""
+    data = TensorDataset(torch.randn(RECORDS, 6), torch.randint(0, 2, (RECORDS,)))
+    model = nn.Sequential(Scaled(6), nn.Linear(6, 2))
+    model, optimizer, loader = engine_of_opacus().make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=DataLoader(data, batch_size=BATCH),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+    )
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            for features, labels in loader:
+                optimizer.zero_grad()
+                functional.cross_entropy(model(features), labels).backward()
+                optimizer.step()
+    return optimizer.noise_multiplier, [ledger]
+
+
+@of(OPACUS + "opacus/privacy_engine.py, save_checkpoint and load_checkpoint", 1.0)
+def resumed(watch):
+    """Another model is loaded from the checkpoint of the first; its watch says whose ledger it continues."""
+    file, ledgers = io.BytesIO(), []
+    for again in (False, True):
+        model = convnet()
+        engine = engine_of_opacus()
+        model, optimizer, loader = engine.make_private(
+            module=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
+            data_loader=DataLoader(pictures(), batch_size=BATCH),
+            noise_multiplier=1.0,
+            max_grad_norm=1.0,
+        )
+        if again:
+            file.seek(0)
+            engine.load_checkpoint(path=file, module=model, optimizer=optimizer)
+        with watch(model, optimizer, loader, continues=ledgers[0] if again else None) as ledger:
+            for features, labels in loader:
+                optimizer.zero_grad()
+                functional.cross_entropy(model(features), labels).backward()
+                optimizer.step()
+        engine.save_checkpoint(path=file, module=model, optimizer=optimizer)
+        ledgers.append(ledger)
+    return optimizer.noise_multiplier, ledgers[1:]
+
+
+# Others
+
+
+class Described(Dataset):
+    """Records by name, as ``datasets`` gives them."""
+
+    def __init__(self, pairs):
+        self.pairs = pairs
+
+    def __len__(self):
+        return len(self.pairs)
+
+    def __getitem__(self, at):
+        image, label = self.pairs[at]
+        return {"img": image, "label": label}
+
+
+@of("adap/flower, Apache-2.0: examples/opacus/opacus_fl", {(1.0, RATE): 3 * 6})
+def flower_client(watch):
+    """A client of federated learning: in each round a new model gets the mean of all; one pass; its weights go back."""
+    server, ledgers = {name: t.numpy() for name, t in convnet().state_dict().items()}, []
+    others = DataLoader(Described(pictures(40)), batch_size=32)
+    for _ in range(3):
+        net = convnet()
+        net.load_state_dict({name: torch.tensor(found) for name, found in server.items()})
+        model, optimizer, loader = engine_of_opacus().make_private(
+            module=net,
+            optimizer=torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9),
+            data_loader=DataLoader(Described(pictures()), batch_size=BATCH, shuffle=True),
+            noise_multiplier=1.0,
+            max_grad_norm=1.0,
+        )
+        with watch(model, optimizer, loader, start="declared") as ledger:
+            model.train()
+            for batch in loader:
+                optimizer.zero_grad()
+                nn.CrossEntropyLoss()(model(batch["img"]), batch["label"]).backward()
+                optimizer.step()
+        with torch.no_grad():
+            print(sum(int((net(batch["img"]).argmax(1) == batch["label"]).sum()) for batch in others))
+        sent = dict(zip(server, (t.numpy() for t in model.state_dict().values()), strict=True))
+        server = {name: (found + sent[name]) / 2 for name, found in server.items()}
+        ledgers.append(ledger)
+    return optimizer.noise_multiplier, ledgers
+
+
+VIEWS = 2
+
+
+def _of_views(layer, activations, backprops):
+    """The sum over the views of each record."""
+    read, slopes = (t.reshape(-1, VIEWS, *t.shape[1:]) for t in (activations[0], backprops))
+    return {layer.weight: torch.einsum("nki,nkj->nij", slopes, read), layer.bias: slopes.sum(1)}
+
+
+class OfViews(GradSampleModule):
+    """One gradient for all views of a record, taken in the layer itself."""
+
+    GRAD_SAMPLERS: ClassVar[dict[Any, Any]] = {**GradSampleModule.GRAD_SAMPLERS, nn.Linear: _of_views}
+
+    def rearrange_grad_samples(self, *, module, **how):
+        activations, backprops = super().rearrange_grad_samples(module=module, **how)
+        module.max_batch_len = len(backprops) // VIEWS
+        return activations, backprops / VIEWS
+
+
+class EngineOfViews(PrivacyEngine):
+    def _prepare_model(self, module, **how):
+        return OfViews(module)
+
+
+def _moving_mean(model, mean, step):
+    share = min(0.9999, (1 + step) / (10 + step))
+    kept = dict(mean.named_parameters())
+    for name, p in model.named_parameters():
+        kept[name].sub_((1.0 - share) * (kept[name] - p.detach()))
+
+
+def _tan(watch, on_training):
+    """Returns after nine steps, in the middle of a pass."""
+    data = TensorDataset(pictures().tensors[0].flatten(1), pictures().tensors[1])
+    model = nn.Sequential(nn.Linear(144, 8), nn.ReLU(), nn.Linear(8, CLASSES))
+    criterion, optimizer, engine = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=4.0), EngineOfViews()
+    model, optimizer, loader = engine.make_private(
+        module=model,
+        optimizer=optimizer,
+        data_loader=DataLoader(data, batch_size=BATCH, shuffle=True),
+        noise_multiplier=2.0,
+        max_grad_norm=1.0,
+        poisson_sampling=True,
+    )
+    others = DataLoader(TensorDataset(torch.randn(40, 144), torch.randint(0, CLASSES, (40,))), batch_size=20)
+    mean, steps = copy.deepcopy(model), 0
+    for p in mean.parameters():
+        p.detach_()
+    with watch(model, optimizer, loader) as ledger:
+        while steps < 9:
+            model.train()
+            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as parts:
+                for features, labels in parts:
+                    optimizer.zero_grad(set_to_none=True)
+                    views = torch.repeat_interleave(features, repeats=VIEWS, dim=0)
+                    views = torch.stack([row.roll(int(torch.randint(0, 3, ()))) for row in views])
+                    criterion(model(views), torch.repeat_interleave(labels, repeats=VIEWS, dim=0)).backward()
+                    updated = not optimizer._check_skip_next_step(pop_next=False)
+                    norms = [p.grad_sample.flatten(1).norm(dim=1) for p in model.parameters()]
+                    print(float(torch.stack(norms).norm(dim=0).mean()))
+                    optimizer.step()
+                    if updated:
+                        steps += 1
+                        _moving_mean(model, mean, steps)
+                        if steps % 4 == 0:
+                            print(tested(mean, others), tested(mean, loader) if on_training else "")
+                    if steps >= 9:
+                        break
+    return optimizer.noise_multiplier, [ledger]
+
+
+TAN = "facebookresearch/tan, BSD-3-Clause: cifar10.py"
+
+
+@of(TAN + ", evaluated on other records", {(2.0, RATE): 9}, facts.DECLARED)
+def tan(watch):
+    """Views of a record share a gradient, by samplers of the program; a running mean of the weights is kept beside."""
+    return _tan(watch, on_training=False)
+
+
+@of(TAN, {(2.0, RATE): 9}, facts.DECLARED)
+def tan_on_training_records(watch):
+    """In the middle of a pass the accuracy on the training records is computed from the loader that is watched.
+
+    The weights have their noise. The accuracy that is printed is another release, without noise.
+    """
+    return _tan(watch, on_training=True)
+
+
+@of(
+    "opendp/smartnoise-sdk, MIT: synth/snsynth/pytorch/nn/dpgan.py",
+    3.5,
+    facts.SHUFFLED,
+    facts.OTHER_MODEL,
+    kind="shuffled",
+    wrong="the step on made rows is taken for that of the batch, and the step on the records for one on unknown ones",
+)
+def smartnoise_gan(watch):
+    """Two steps for each batch: one on made rows alone, which hold no record, and one on the records.
+
+    Batches are shuffled and none is short, so a pass is one release. The norms of clipping follow the noisy gradients.
+    """
+    data = TensorDataset(torch.randn(RECORDS, 6))
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True, drop_last=True)
+    generator = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 6))
+    discriminator = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1), nn.Sigmoid())
+    discriminator, of_real, loader = engine_of_opacus().make_private(
+        module=discriminator,
+        optimizer=torch.optim.Adam(discriminator.parameters(), lr=4e-4),
+        data_loader=loader,
+        noise_multiplier=3.5,
+        max_grad_norm=[1.0] * 4,
+        clipping="per_layer",
+        poisson_sampling=False,
+    )
+    of_made, criterion = torch.optim.Adam(generator.parameters(), lr=1e-4), nn.BCELoss()
+    zeros, ones = torch.full((BATCH,), 0.0), torch.full((BATCH,), 1.0)
+    with watch(discriminator, of_real, loader) as ledger:
+        for _ in range(EPOCHS):
+            for (real,) in loader:
+                made = generator(torch.randn(BATCH, 4))
+                for rows, labels in ((made.detach(), zeros), (real, ones)):
+                    of_real.zero_grad()
+                    criterion(discriminator(rows).squeeze(), labels).backward()
+                    of_real.step()
+                of_real.max_grad_norms = norms = [float(p.grad.norm(2)) for p in discriminator.parameters()]
+                of_real.max_grad_norm = math.sqrt(sum(norm**2 for norm in norms))
+                of_real.zero_grad()
+                of_made.zero_grad()
+                criterion(discriminator(made).squeeze(), ones).backward()
+                of_made.step()
+                of_real.zero_grad()
+    return of_real.noise_multiplier, [ledger]
+
+
+@of(
+    "dayu11/DP-SGD-Baseline-Opacus, no licence stated: main.py",
+    {(1.2, 1.0): EPOCHS},
+    facts.SHUFFLED,
+    facts.ACCUMULATION,
+)
+def accumulated(watch):
+    """Three shuffled batches for each step, by ``signal_skip_step``: a pass is one release, whatever is added up."""
+    model = convnet()
+    model, optimizer, loader = engine_of_opacus().make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=4, momentum=0.0, weight_decay=0.0),
+        data_loader=DataLoader(pictures(), batch_size=BATCH, shuffle=True),
+        poisson_sampling=False,
+        noise_multiplier=1.2,
+        max_grad_norm=1.0,
+    )
+    others, criterion = DataLoader(pictures(40), 32), nn.CrossEntropyLoss()
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=EPOCHS)
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            model.train()
+            batches = iter(loader)
+            for updates in range(1, RECORDS // BATCH + 1):
+                features, labels = next(batches)
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                if updates % 3 != 0:
+                    optimizer.signal_skip_step()
+                optimizer.step()
+            schedule.step()
+            tested(model, others)
+    return optimizer.noise_multiplier, [ledger]
+
+
+class Flow(nn.Module):
+    """A step of a masked autoregressive flow; ``log_probs`` reads it, and nobody calls the whole model."""
+
+    def __init__(self, size=5):
+        super().__init__()
+        self.shift, self.scale = nn.Linear(size, size), nn.Linear(size, size)
+        self.register_buffer("mask", torch.tril(torch.ones(size, size), -1))
+
+    def log_probs(self, x):
+        shift, scale = self.shift(x @ self.mask), self.scale(x @ self.mask).tanh()
+        return (-0.5 * ((x - shift) * torch.exp(-scale)) ** 2 - scale).sum(1)
+
+    def forward(self, x):
+        return self.log_probs(x)
+
+
+def _flow(watch, seed):
+    if seed is not None:
+        torch.manual_seed(seed)
+    draw = torch.Generator().manual_seed(6)
+    train = DataLoader(torch.randn(RECORDS, 5, generator=draw), batch_size=BATCH, drop_last=True)
+    others = DataLoader(torch.randn(40, 5, generator=draw), batch_size=BATCH, drop_last=True)
+    model = Flow()
+    model, optimizer, train = engine_of_opacus().make_private(
+        module=model,
+        optimizer=torch.optim.Adam(model.parameters(), lr=1e-4, weight_decay=1e-6),
+        data_loader=train,
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        poisson_sampling=False,
+    )
+    best, waited = math.inf, 0
+    with watch(model, optimizer, train) as ledger:
+        for _ in range(EPOCHS):
+            model.train()
+            for batch in train:
+                loss = -model._module.log_probs(batch).mean()
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            model.eval()
+            found = sum(-model._module.log_probs(batch).mean().item() for batch in others) / len(others)
+            best, waited = (found, 0) if found < best else (best, waited + 1)
+            if waited >= 30:
+                break
+    return optimizer.noise_multiplier, [ledger]
+
+
+FLOW = "Privacy-Police/Differential-Privacy, MIT: normalizing_flows/train_dp.py"
+
+
+@of(FLOW, 0.0, facts.PUBLIC_SEED, facts.IN_ORDER)
+def flow(watch):
+    """Anybody can draw the noise again. The seed of the script is 42, whose noise other tests have seen."""
+    return _flow(watch, seed=41)
+
+
+@of(FLOW + ", without its seed", 1.0, facts.IN_ORDER, kind="cyclic")
+def flow_unseeded(watch):
+    """Batches come in the order of the data set: a pass is one release."""
+    return _flow(watch, seed=None)
+
+
+def _scheduled(watch, seed, by_hand):
+    """Noise and clip norm that follow the epoch."""
+    if seed is not None:
+        torch.manual_seed(seed)
+    data = pictures()
+    model = convnet()
+    model, optimizer, loader = engine_of_opacus().make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.15, momentum=0),
+        data_loader=DataLoader(data, batch_size=BATCH, shuffle=True),
+        noise_multiplier=1.0,
+        max_grad_norm=1.5,
+    )
+    noise = LambdaNoise(optimizer, noise_lambda=lambda epoch: 2.0**epoch)
+    norm = LambdaGradClip(optimizer, scheduler_function=lambda epoch: 0.5**epoch)
+    others, rng = DataLoader(pictures(40), 32), np.random.default_rng()
+
+    def drawn() -> Iterator[Any]:
+        for _ in range(int(1 / RATE)):
+            yield data[np.nonzero(rng.binomial(1, RATE, len(data)))[0]]
+
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            model.train()
+            for features, labels in drawn() if by_hand else loader:
+                optimizer.zero_grad()
+                nn.CrossEntropyLoss()(model(features), labels).backward()
+                optimizer.step()
+            tested(model, others)
+            noise.step()
+            norm.step()
+    return optimizer.noise_multiplier, [ledger]
+
+
+DYNAMIC = "dynamic-dp/dynamic-dp, no licence stated: dp_mnist.py"
+
+
+@of(DYNAMIC, 0.0, facts.PUBLIC_SEED, facts.OTHER_BATCHES)
+def dynamic(watch):
+    """As ``flow``, with batches that are drawn by hand."""
+    return _scheduled(watch, seed=43, by_hand=True)
+
+
+@of(DYNAMIC + ", without its seed", {(1.0, 1.0): 6, (2.0, 1.0): 6}, facts.OTHER_BATCHES)
+def dynamic_unseeded(watch):
+    """Each record has a coin, and nobody can see it: one release of all records for each step is the safe answer."""
+    return _scheduled(watch, seed=None, by_hand=True)
+
+
+@of(DYNAMIC + ", with a loader of Opacus", {(1.0, RATE): 6, (2.0, RATE): 6})
+def dynamic_with_loader(watch):
+    return _scheduled(watch, seed=None, by_hand=False)
+
+
+class Output(dict):
+    """What a model of ``transformers`` gives."""
+
+    __getattr__ = dict.__getitem__
+
+
+class TinyCausal(nn.Module):
+    """Each position reads those before it; the loss is the mean over all positions of all records."""
+
+    def __init__(self, size=8):
+        super().__init__()
+        self.words, self.block, self.lm_head = nn.Embedding(WORDS, size), nn.Linear(size, size), nn.Linear(size, WORDS)
+
+    def forward(self, input_ids, labels=None):
+        x = self.words(input_ids).cumsum(1) / torch.arange(1, input_ids.shape[1] + 1)[:, None]
+        logits = self.lm_head(torch.tanh(self.block(x)))
+        loss = functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+        return Output(loss=loss, logits=logits)
+
+
+def _by_name(records):
+    return {"input_ids": torch.stack([record["input_ids"] for record in records])}
+
+
+@of("Privacy4all/dp_llm_finetuning, no licence stated: Model_finetune/finetune.ipynb", STATED)
+def causal_lora(watch):
+    """Thin layers of a language model, a worker, and the loss of the model.
+
+    The script also recomputes layers (gradient checkpointing), where Opacus 1.6.0 finds no gradients of records.
+    """
+    draw = torch.Generator().manual_seed(7)
+    data = [{"input_ids": row} for row in torch.randint(0, WORDS, (RECORDS, WIDTH), generator=draw)]
+    model = TinyCausal()
+    for p in model.parameters():
+        p.requires_grad = False
+    model.block, model.lm_head = LowRank(model.block, scale=4.0), LowRank(model.lm_head, scale=4.0)
+    model.train()
+    loader = DataLoader(data, batch_size=BATCH, collate_fn=_by_name, num_workers=1, drop_last=True)
+    engine = engine_of_opacus()
+    model, optimizer, loader = engine.make_private_with_epsilon(
+        module=model,
+        optimizer=torch.optim.AdamW(model.parameters(), lr=1e-4, eps=1e-8),
+        data_loader=loader,
+        target_epsilon=4.0,
+        target_delta=1 / RECORDS,
+        max_grad_norm=1.0,
+        epochs=EPOCHS,
+    )
+    with watch(model, optimizer, loader) as ledger:
+        for _ in range(EPOCHS):
+            for batch in _in_parts(loader, optimizer):
+                inputs = batch["input_ids"]
+                optimizer.zero_grad(set_to_none=True)
+                model(inputs, labels=inputs).loss.backward()
+                optimizer.step()
+    torch.save(model.state_dict(), io.BytesIO())
+    return optimizer.noise_multiplier, [ledger]
+
+
+class Autoencoder(nn.Module):
+    """Conditional and variational: it draws random numbers, and gives four tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.labels, self.encode = nn.Embedding(CLASSES, 4), nn.Linear(36 + 4, 12)
+        self.mean, self.spread, self.decode = nn.Linear(12, 3), nn.Linear(12, 3), nn.Linear(3 + 4, 36)
+
+    def forward(self, x, labels):
+        label = self.labels(labels)
+        hidden = functional.relu(self.encode(torch.cat([x.flatten(1), label], 1)))
+        mean, spread = self.mean(hidden), self.spread(hidden)
+        drawn = mean + torch.exp(0.5 * spread) * torch.randn_like(mean)
+        return self.decode(torch.cat([drawn, label], 1)).view_as(x), mean, spread, label[:, :3]
+
+
+class LossOfRecords(nn.Module):
+    """Opacus asks it for the loss of each record."""
+
+    def __init__(self, weight=0.0, reduction="mean"):
+        super().__init__()
+        self.weight, self.reduction = weight, reduction
+
+    def forward(self, outputs, targets):
+        made, mean, spread, prior = outputs
+        far = functional.binary_cross_entropy_with_logits(made, targets, reduction="none").flatten(1).mean(1)
+        each = far + self.weight * -0.5 * (1.0 + spread - (mean - prior).square() - spread.exp()).mean(1)
+        return each if self.reduction == "none" else each.mean()
+
+
+@torch.no_grad()
+def _drawn_towards(kept, model, decay=0.99):
+    for own, p in zip(kept.parameters(), getattr(model, "_module", model).parameters(), strict=True):
+        own.mul_(decay).add_(p, alpha=1.0 - decay)
+
+
+def _autoencoder(watch, seed):
+    generator = None
+    if seed is not None:
+        torch.manual_seed(seed)
+        generator = torch.Generator().manual_seed(seed)
+    data = TensorDataset(pictures(size=6).tensors[0].sigmoid(), pictures().tensors[1])
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True, generator=generator)
+    model, criterion = Autoencoder(), LossOfRecords()
+    kept = copy.deepcopy(model).eval().requires_grad_(False)
+    model, optimizer, criterion, loader = engine_of_opacus().make_private_with_epsilon(
+        module=model,
+        optimizer=torch.optim.Adam(model.parameters(), lr=1e-3),
+        criterion=criterion,
+        data_loader=loader,
+        target_epsilon=8.0,
+        target_delta=1e-5,
+        epochs=EPOCHS,
+        max_grad_norm=1.0,
+        grad_sample_mode="ghost",
+    )
+    with watch(model, optimizer, loader) as ledger:
+        for epoch in range(1, EPOCHS + 1):
+            model.train()
+            criterion.criterion.weight = 0.02 * epoch / EPOCHS
+            for images, labels in loader:
+                outputs = model(images, labels)
+                loss = criterion(outputs, images)
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+                if not getattr(optimizer, "_is_last_step_skipped", False):
+                    _drawn_towards(kept, model)
+            torch.save({"model": model._module.state_dict(), "mean": kept.state_dict()}, io.BytesIO())
+    return optimizer.noise_multiplier, [ledger]
+
+
+OF_DIGITS = "Tomatoisawful/differential-privacy-dcgan, no licence stated: src/privacy_models/"
+
+
+@of(OF_DIGITS + "train_dp_vae.py", 0.0, facts.PUBLIC_SEED, facts.PUBLIC_DRAWS)
+def autoencoder(watch):
+    """Noise and batches are drawn from seeds in the script."""
+    return _autoencoder(watch, seed=2026)
+
+
+@of(OF_DIGITS + "train_dp_vae.py, without its seed", STATED)
+def autoencoder_unseeded(watch):
+    """A loss of its own in ghost mode, whose parts change their weight; a running mean beside the model."""
+    return _autoencoder(watch, seed=None)
+
+
+@of(
+    OF_DIGITS + "train_dp_wgan_cp_digit8.py, without its seed",
+    STATED,
+    facts.OTHER_MODEL,
+    wrong=PAIRED + "; and weights that are cut to a public bound after each step count as changed by somebody",
+)
+def clipped_weights(watch):
+    """Wasserstein: the critic's weights are cut after each step, and the generator learns in each third one."""
+    loader = DataLoader(pictures(size=8), batch_size=BATCH, shuffle=True)
+    generator = _generator()
+    critic = nn.Sequential(nn.Conv2d(1, 4, 4, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(64, 1))
+    kept = copy.deepcopy(generator).eval().requires_grad_(False)
+    of_made = torch.optim.Adam(generator.parameters(), lr=1e-4, betas=(0.0, 0.9))
+    critic, of_critic, loader = engine_of_opacus().make_private_with_epsilon(
+        module=critic,
+        optimizer=torch.optim.RMSprop(critic.parameters(), lr=5e-5),
+        data_loader=loader,
+        target_epsilon=8.0,
+        target_delta=1e-5,
+        epochs=EPOCHS,
+        max_grad_norm=1.0,
+    )
+    steps = 0
+    with watch(critic, of_critic, loader) as ledger:
+        for _ in range(EPOCHS):
+            for real, _ in loader:
+                critic.requires_grad_(True)
+                of_critic.zero_grad(set_to_none=True)
+                with torch.no_grad():
+                    made = generator(torch.randn(len(real), 5, 1, 1))
+                on_real, on_made = critic(real), critic(made)
+                (on_made.mean() - on_real.mean()).backward()
+                of_critic.step()
+                with torch.no_grad():
+                    for p in critic._module.parameters():
+                        p.clamp_(-0.02, 0.02)
+                steps += 1
+                if steps % 3 == 0:
+                    of_made.zero_grad(set_to_none=True)
+                    critic.requires_grad_(False)
+                    critic.disable_hooks()
+                    (-critic(generator(torch.randn(len(real), 5, 1, 1))).mean()).backward()
+                    of_made.step()
+                    _drawn_towards(kept, generator)
+                    critic.enable_hooks()
+                    critic.requires_grad_(True)
+    return of_critic.noise_multiplier, [ledger]
