@@ -21,6 +21,7 @@ from tests.corpus.project import projected
 SEEDS_OF_OTHERS = (
     "test_a_look_draws_nothing",
     "test_a_generator_of_the_program",
+    "test_secure_mode_without_a_generator_is_not_secure",
     "test_a_small_or_known_seed_before_the_watch[0]",
     "test_virtual_steps_are_measured_whole",
     "test_steps_that_are_not_measured_count_with_the_most_that_clipping_allows",

@@ -6,10 +6,12 @@ import io
 
 import pytest
 import torch
+from opacus import GradSampleModule
 from torch import nn
 
 import reticent as rt
 from reticent import facts
+from reticent.facts.steps import Source
 from tests.watching.loops import NOISE, faults, network, plain_step, private, records, trained, void, watched
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -243,3 +245,21 @@ class TestAnOptimizerOfTheProgram:
         _model, optimizer, *_ = made = self.made()
         seen = trained(made, after=lambda _: optimizer.original_optimizer.step())
         assert facts.UNRECORDED_STEPS in faults(seen)
+
+
+@pytest.mark.parametrize("registered", [True, False])
+def test_a_grad_sampler_of_the_program_is_declared(registered, monkeypatch):
+    """Opacus calls it for a layer of its kind; it may mix records, and nobody sees that from numbers."""
+
+    class Scaled(nn.Linear):
+        pass
+
+    def sampler(layer, activations, backprops):
+        found = torch.einsum("n...i,n...j->nij", backprops, activations[0])
+        return {layer.weight: found - found.mean(0), layer.bias: backprops}
+
+    monkeypatch.setitem(GradSampleModule.GRAD_SAMPLERS, Scaled if registered else nn.Bilinear, sampler)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), Scaled(6, 2))
+    seen = watched(*private(model=model))
+    assert seen.ledger.clipping.source == (Source.DECLARED if registered else Source.SEEN)
+    assert (facts.DECLARED in seen.ledger.faults) == registered

@@ -12,7 +12,7 @@ from reticent.records.publication import published
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger
 
-MOST_EARLIER = 64
+MOST_EARLIER = 512
 
 
 def follows(later: RunLedger, first: RunLedger) -> bool:

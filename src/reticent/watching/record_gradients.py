@@ -17,6 +17,7 @@ import torch
 from reticent.watching.events import Backward, hooks_of
 from reticent.watching.hooks import Hook, looks, owner_of
 from reticent.watching.models import bare, entrance
+from reticent.watching.optimisers import by_opacus
 
 _TAKERS = ("capture_activations_hook", "capture_backprops_hook", "rearrange_grad_samples")
 _MOST_PARTS = 64
@@ -100,14 +101,17 @@ def takers_of(model: Any) -> list[Any]:
 
 
 def taken_by_the_program(model: Any, takers: list[Any]) -> bool:
-    """Whether code of the program takes them: Opacus has no hooks there, or they are overridden.
+    """Whether code of the program takes them: Opacus has no hooks there, they are overridden, or ask its sampler.
 
     Expanded weights need no hooks: torch takes the gradients.
     """
     if not takers:
         expand = "GradSampleModuleExpandedWeights"
         return expand not in (type(model).__name__, type(getattr(model, "_orig_mod", None)).__name__)
-    return any(not getattr(type(one), name).__module__.startswith("opacus.") for one in takers for name in _TAKERS)
+    kinds = set(map(type, bare(model).modules()))
+    asked = [how for one in takers for kind, how in one.GRAD_SAMPLERS.items() if kind in kinds]
+    taken = [getattr(type(one), name) for one in takers for name in _TAKERS]
+    return not all(map(by_opacus, [*taken, *asked]))
 
 
 def follow_hooks(model: Any, changed: Callable[[], None]) -> Callable[[], None]:
