@@ -4,45 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from reticent.errors import ParameterError, needing
-from reticent.records.ledger import RunLedger
+from reticent.errors import needing
 
 with needing("reticent.watching.huggingface", "hf"):
     from transformers import TrainerCallback
 
-    from reticent.watching.session import Watch
+    from reticent.watching.callbacks import Watching
 
 
-class WatchCallback(TrainerCallback):
+class WatchCallback(Watching, TrainerCallback):
     """Watches what the Trainer really does, from the first step to the last.
 
     The model is the one inside the Trainer; make it private before (Opacus with ``wrap_model=False``), and hand the
     private optimizer to the Trainer. After training ``rt.certify(callback)``.
     """
 
-    def __init__(self, **options: Any) -> None:
-        """Args: ``options`` are keywords of ``rt.watch``."""
-        self._options = options
-        self._watch: Watch | None = None
-
-    @property
-    def ledger(self) -> RunLedger:
-        """What was seen.
-
-        Raises:
-            ParameterError: nothing was trained, or training has not ended.
-        """
-        if self._watch is None:
-            raise ParameterError("ledger", None, "read after trainer.train()")
-        return self._watch.ledger
+    _trains = "trainer.train()"
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Begin to watch; in the Trainer model, optimizer and loader are ready now."""
         self.close()
         loader = kwargs.get("train_dataloader")
-        options = {"draws_ahead": True, "trainer_step": int(state.global_step), **self._options}
-        self._watch = Watch(kwargs["model"], kwargs["optimizer"], loader, **options)
-        self._watch.__enter__()
+        self._begin(kwargs["model"], kwargs["optimizer"], loader, int(state.global_step))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
         """End training where a further step would exceed ``stop_at``."""

@@ -6,37 +6,26 @@ from collections.abc import Callable
 from typing import Any
 
 from reticent.errors import ParameterError, needing
-from reticent.records.ledger import RunLedger
 
 with needing("reticent.watching.lightning", "lightning"):
     from lightning.pytorch.callbacks import Callback
 
-    from reticent.watching.session import Watch
+    from reticent.watching.callbacks import Watching
 
 
-class WatchCallback(Callback):
+class WatchCallback(Watching, Callback):
     """Watches what the Trainer really does, from the first step to the last.
 
     The module's ``configure_optimizers`` returns the private optimizer. After training ``rt.certify(callback)``.
     """
 
+    _trains = "trainer.fit()"
+
     def __init__(self, **options: Any) -> None:
         """Args: ``options`` are keywords of ``rt.watch``."""
-        self._options = options
-        self._watch: Watch | None = None
+        super().__init__(**options)
         self._begun = False
         self._restore: Callable[[], Any] = lambda: None
-
-    @property
-    def ledger(self) -> RunLedger:
-        """What was seen.
-
-        Raises:
-            ParameterError: nothing was trained, or training has not ended.
-        """
-        if self._watch is None:
-            raise ParameterError("ledger", None, "read after trainer.fit()")
-        return self._watch.ledger
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Be there when the Trainer asks for its loader: it draws from it before training is said to start.
@@ -55,7 +44,7 @@ class WatchCallback(Callback):
         def loader_of() -> Any:
             loader = ask()
             if not self._begun:
-                self._begin(trainer, pl_module, loader)
+                self._begin_of(trainer, pl_module, loader)
             return loader
 
         source.dataloader = loader_of
@@ -64,12 +53,10 @@ class WatchCallback(Callback):
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin now if the loader could not be seen before: then it stays unknown."""
         if not self._begun:
-            self._begin(trainer, pl_module, None)
+            self._begin_of(trainer, pl_module, None)
 
-    def _begin(self, trainer: Any, pl_module: Any, loader: Any) -> None:
-        options = {"draws_ahead": True, "trainer_step": int(trainer.global_step), **self._options}
-        self._watch = Watch(pl_module, trainer.optimizers[0], loader, **options)
-        self._watch.__enter__()
+    def _begin_of(self, trainer: Any, pl_module: Any, loader: Any) -> None:
+        self._begin(pl_module, trainer.optimizers[0], loader, int(trainer.global_step))
         self._begun = True
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
