@@ -23,6 +23,11 @@ def relative(out, labels, made, other):
     return nn.functional.cross_entropy(out, labels) + nn.functional.cross_entropy(made - out.mean(0), other)
 
 
+def products(out, labels, made, other):
+    """Each made row is multiplied with all real ones, and no real one with another."""
+    return of_real(out, labels, made, other) + (out.sum(0) * made.sum(0)).sum()
+
+
 def loop(loss=of_real, *, named=True, made_first=False, mode="hooks", extra=0, generator=None):
     model, optimizer, loader, _ = private(mode=mode)
     generator = generator or nn.Linear(3, 4)
@@ -67,8 +72,9 @@ class TestAGenerator:
         assert fault == facts.MIXES_RECORDS
         assert "ledger.no_records()" in fault.remedy
 
-    def test_a_loss_between_real_and_made_rows_is_seen(self):
-        seen = loop(relative)
+    @pytest.mark.parametrize("loss", [relative, products])
+    def test_a_loss_between_real_and_made_rows_is_seen(self, loss):
+        seen = loop(loss)
         assert facts.MIXES_RECORDS in faults(seen)
 
     def test_more_made_rows_than_records(self):
