@@ -37,9 +37,9 @@ from reticent.auditing import (
     proportion,
     tpr_interval,
 )
-from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable, probits
 from reticent.auditing.intervals import dkw_radius, lower_proportion, upper_proportion
-from reticent.auditing.joint import JointTest, probits
+from reticent.auditing.joint import FixedCounts
 from reticent.auditing.thresholds import RankCounts, count
 from reticent.curves import GaussianTradeOff, Mixture, Subsampled, binomial
 from reticent.errors import ParameterError, UnsupportedError
@@ -168,7 +168,7 @@ def test_rank_p_value_by_simulation_with_ties() -> None:
     claim, small = GaussianClaim(0.0), 0
     for _ in range(1000):
         scores = Scores(rng.integers(0, 4, 40) * 1.0, rng.integers(0, 4, 60) * 1.0)
-        (piece,) = Ranks((0.3,)).evidence(scores, lambda a, b: a)
+        ((piece, _),) = Ranks((0.3,)).evidence(scores, lambda a, b: a)
         small += piece.p_value(claim) <= 0.2
     assert small <= binom.ppf(0.99, 1000, 0.2)
 
@@ -225,7 +225,7 @@ def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> N
     others, members, significance = 18, 15, 0.1
     refused = np.array(
         [
-            [JointTest(fp, others, fn, members, significance, ordering).rejects(claim) for fn in range(members + 1)]
+            [FixedCounts(0.0, fp, others, fn, members).test(significance, ordering)(claim) for fn in range(members + 1)]
             for fp in range(others + 1)
         ]
     )
@@ -275,10 +275,10 @@ def test_bonferroni_shares_the_significance() -> None:
 
 
 def test_split_counts_only_what_it_did_not_choose_on() -> None:
-    (piece,) = Split(0.4, np.random.default_rng(3)).evidence(SMOOTH, lambda a, b: 1 - a - b)
+    ((piece, _),) = Split(0.4, np.random.default_rng(3)).evidence(SMOOTH, lambda a, b: 1 - a - b)
     assert (piece.members, piece.non_members) == (90 - 36, 110 - 44)
     again = Split(0.4, np.random.default_rng(3)).evidence(SMOOTH, lambda a, b: 1 - a - b)
-    assert again == (piece,)
+    assert again == ((piece, 1.0),)
     order = np.random.default_rng(3)
     member, other = order.permutation(90)[36:], order.permutation(110)[44:]
     assert piece == count(SMOOTH.member[member], SMOOTH.non_member[other], piece.threshold)
@@ -294,7 +294,7 @@ def test_split_counts_only_what_it_did_not_choose_on() -> None:
 )
 def test_rank_bounds_are_roots_of_the_p_value(bound, claim) -> None:
     value = bound(SMOOTH, Ranks((0.2,))).value
-    (piece,) = Ranks((0.2,)).evidence(SMOOTH, lambda a, b: a)
+    ((piece, _),) = Ranks((0.2,)).evidence(SMOOTH, lambda a, b: a)
     assert piece.p_value(claim(value)) <= 0.05 < piece.p_value(claim(value + 1e-4))
 
 

@@ -42,12 +42,10 @@ from reticent.auditing import (
     proportion,
     tpr_interval,
 )
-from reticent.auditing.claims import ApproximateDP, GaussianClaim
-from reticent.auditing.joint import probits
+from reticent.auditing.claims import ApproximateDP, Evidence, GaussianClaim, probits
 from reticent.auditing.lower_bounds import SMALL_ADVANTAGE, SMALL_EPSILON, least_epsilon
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects
-from reticent.auditing.thresholds import FixedCounts, RankCounts
 from reticent.curves import GaussianTradeOff, Mixture
 
 AUDITS = 1000
@@ -148,20 +146,18 @@ def rejections(release: str, rule: str, quantity: str, audits: int, members: int
         ordering = probits
 
     @cache
-    def refused(piece: FixedCounts | RankCounts | OrderCounts, share: float) -> bool:
-        if isinstance(piece, FixedCounts):
-            return piece.test(share, ordering).rejects(truth)
-        return piece.rejects(truth, share)
+    def refused(piece: Evidence, share: float) -> bool:
+        return piece.test(share, ordering)(truth)
 
     for _ in range(audits):
         chosen = RULES[rule](rng) or (NormalScores() if small else Ranks())
-        pieces = zip(chosen.evidence(draw(rng, members, others), ordering), chosen.shares, strict=True)
+        pieces = chosen.evidence(draw(rng, members, others), ordering)
         # Nothing but the counts decides, so equal counts need one test only.
         exceeded += any(refused(_only_counts(piece), SIGNIFICANCE * share) for piece, share in pieces)
     return exceeded
 
 
-def _only_counts(piece: FixedCounts | RankCounts | OrderCounts) -> FixedCounts | RankCounts | OrderCounts:
+def _only_counts(piece: Evidence) -> Evidence:
     return piece if isinstance(piece, OrderCounts) else replace(piece, threshold=0.0)
 
 
@@ -344,5 +340,5 @@ def test_choosing_the_best_threshold_of_a_fixed_rule_is_what_bonferroni_pays_for
     for _ in range(audits):
         scores = nothing(rng, 150, 150)
         evidence = Ranks(levels).evidence(scores, lambda a, b: a)
-        careless += any(piece.rejects(GaussianClaim(0.0), SIGNIFICANCE) for piece in evidence)
+        careless += any(piece.rejects(GaussianClaim(0.0), SIGNIFICANCE) for piece, _ in evidence)
     assert careless > 0.1 * audits

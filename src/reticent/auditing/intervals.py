@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,20 +19,27 @@ from reticent import _check
 from reticent.proofs import Claim
 
 
+@dataclass(frozen=True, slots=True)
 class Measured:
-    """A result of an audit: a dataclass that can be written down."""
+    """A result of an audit: a dataclass that can be written down.
 
-    __slots__ = ()
+    Attributes:
+        claim: what it may be taken for.
+    """
+
+    claim: ClassVar[Claim] = Claim.EMPIRICAL
 
     def to_json(self) -> dict[str, object]:
-        """All fields as plain values: strings, finite numbers, lists and None."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: _plain(values[name]) for name in sorted(values)}
+        """All fields, and ``claim``, as plain values: strings, finite numbers, lists and None."""
+        return {name: _plain(getattr(self, name)) for name in sorted(["claim", *(f.name for f in fields(self))])}
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, tuple):
-        return list(value)
+    match value:
+        case tuple():
+            return list(value)
+        case np.ndarray():
+            return value.tolist()
     return str(value) if isinstance(value, StrEnum) else value
 
 
@@ -54,7 +62,6 @@ class ConfidenceInterval(Measured):
         confidence: probability, over repetitions of the whole audit, that the interval covers.
         validity: whether that holds for every sample size.
         method: the construction, in a few words.
-        claim: always ``Claim.EMPIRICAL``.
     """
 
     lower: float
@@ -63,7 +70,6 @@ class ConfidenceInterval(Measured):
     confidence: float
     validity: Validity
     method: str
-    claim: Claim = Claim.EMPIRICAL
 
 
 def upper_proportion(successes: ArrayLike, trials: ArrayLike, significance: ArrayLike) -> np.ndarray:
