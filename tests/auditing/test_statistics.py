@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.stats import beta as beta_law
 from scipy.stats import binom, norm
 
-from reticent.adversaries import Claim, Method, Relaxed, WorstCase
+from reticent.adversaries import Method, Relaxed, WorstCase
 from reticent.auditing import (
     Bonferroni,
     Design,
@@ -34,7 +34,6 @@ from reticent.auditing import (
     audit_mu,
     delong,
     empirical_trade_off,
-    proportion,
     tpr_interval,
 )
 from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable, probits
@@ -44,6 +43,7 @@ from reticent.auditing.thresholds import RankCounts, count
 from reticent.curves import GaussianTradeOff, Mixture, Subsampled, binomial
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring
+from tests.auditing.bands import contains
 
 RNG = np.random.default_rng(0)
 TIED = Scores(RNG.integers(0, 9, 80) + 1.0, RNG.integers(0, 8, 70) * 1.0, design=Design.INDEPENDENT)
@@ -58,14 +58,6 @@ def test_clopper_pearson_solves_the_binomial_tails(k: int, n: int) -> None:
     lower = 0.0 if k == 0 else brentq(lambda p: binom.sf(k - 1, n, p) - a, 1e-12, 1 - 1e-12, xtol=1e-14)
     assert float(upper_proportion(k, n, a)) == pytest.approx(upper, rel=1e-8, abs=0)
     assert float(lower_proportion(k, n, a)) == pytest.approx(lower, rel=1e-8, abs=0)
-
-
-def test_proportion_splits_the_significance() -> None:
-    interval = proportion(0, 20, 0.95)
-    assert (interval.lower, interval.value) == (0.0, 0.0)
-    assert interval.upper == pytest.approx(1 - 0.025 ** (1 / 20), rel=1e-10, abs=0)
-    assert interval.claim is Claim.EMPIRICAL
-    assert interval.validity is Validity.FINITE_SAMPLE
 
 
 @pytest.mark.parametrize("scores", [TIED, SMOOTH])
@@ -145,9 +137,9 @@ def test_band_tells_curves_apart() -> None:
     rng = np.random.default_rng(1)
     scores = Scores(rng.normal(1, 1, 2000), rng.normal(0, 1, 2000))
     band = empirical_trade_off(scores)
-    assert band.contains(GaussianTradeOff(1.0))
-    assert not band.contains(GaussianTradeOff(0.7))
-    assert not band.contains(GaussianTradeOff(1.3))
+    assert contains(band, GaussianTradeOff(1.0))
+    assert not contains(band, GaussianTradeOff(0.7))
+    assert not contains(band, GaussianTradeOff(1.3))
 
 
 @pytest.mark.parametrize("claim", [GaussianClaim(0.7), ApproximateDP(1.0, 0.03), TangentTable(GaussianTradeOff(0.7))])
@@ -425,7 +417,6 @@ def test_scores_do_not_change_behind_the_back() -> None:
         lambda: audit_epsilon(SMOOTH, 1.5),
         lambda: tpr_interval(SMOOTH, 0.0),
         lambda: auc_interval(SMOOTH, 95),
-        lambda: proportion(1, 0),
         lambda: Split(0.001, np.random.default_rng()).evidence(SMOOTH, lambda a, b: a),
     ],
 )

@@ -11,7 +11,6 @@ from reticent import _check
 from reticent.auditing.intervals import Measured, dkw_radius
 from reticent.auditing.lower_bounds import notes_on
 from reticent.auditing.scores import Scores
-from reticent.curves import TradeOff
 from reticent.proofs.references import cite
 
 _POINTS_IN_JSON = 201
@@ -55,16 +54,6 @@ class EmpiricalTradeOff(Measured):
     def lower(self, alpha: ArrayLike) -> np.ndarray:
         """Lower end of the band."""
         return self._step(self.alpha - self.alpha_radius, np.maximum(self.beta - self.beta_radius, 0.0), alpha)
-
-    def contains(self, curve: TradeOff) -> bool:
-        """Whether ``curve`` lies in the band at every alpha: can it be the true curve of this attack?"""
-        starts = np.clip(self.alpha + self.alpha_radius, 0.0, 1.0)
-        below_upper = curve.beta(starts) <= self.upper(starts) + 1e-12
-        ends = np.append((self.alpha - self.alpha_radius)[1:], 1.0)
-        inside = ends > 0.0
-        floor = np.maximum(self.beta - self.beta_radius, 0.0)[inside]
-        above_lower = curve.beta(np.minimum(ends[inside], 1.0)) >= floor - 1e-12
-        return bool(np.all(below_upper) and np.all(above_lower))
 
     def to_json(self) -> dict[str, object]:
         """At most 201 points, so that a report stays small; plain values only."""

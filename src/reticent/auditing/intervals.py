@@ -92,19 +92,6 @@ def lower_proportion(successes: ArrayLike, trials: ArrayLike, significance: Arra
     return np.where(none, 0.0, betaincinv(np.where(none, 1.0, k), np.where(none, 1.0, n - k + 1.0), a))
 
 
-def proportion(successes: int, trials: int, confidence: float = 0.95) -> ConfidenceInterval:
-    """Two-sided Clopper-Pearson interval of a binomial proportion.
-
-    Raises:
-        ParameterError: ``trials`` is not a count, or ``confidence`` is not in (0, 1).
-    """
-    _check.count(trials=trials)
-    a = 0.5 * (1.0 - _check.open_fraction(confidence=confidence))
-    lower, upper = lower_proportion(successes, trials, a), upper_proportion(successes, trials, a)
-    value = successes / trials
-    return ConfidenceInterval(float(lower), value, float(upper), confidence, Validity.FINITE_SAMPLE, "Clopper-Pearson")
-
-
 def dkw_radius(trials: int, significance: float) -> float:
     """Half width of a band around an empirical distribution function that covers the true one everywhere.
 

@@ -91,12 +91,6 @@ class GuessCounts:
     guesses: int
     correct: int
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.correct <= self.guesses <= self.canaries:
-            raise ParameterError(
-                "counts", (self.canaries, self.guesses, self.correct), "correct <= guesses <= canaries"
-            )
-
     @property
     def perfect(self) -> GuessCounts:
         """The same without a single error."""

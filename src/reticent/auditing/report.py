@@ -15,7 +15,7 @@ from reticent.auditing.roc import auc_interval, delong, tpr_interval
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.statistics import STATISTICS, Asked
 from reticent.auditing.thresholds import ThresholdRule
-from reticent.auditing.verdict import Verdict, audit_claim_as_scored
+from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 
@@ -118,7 +118,7 @@ def audit(
     made = guesses
     if scores.design is Design.ONE_RUN and made is None:
         made = Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
-    asked = Asked(delta, rule, made, confidence, claims)
+    asked = Asked(delta, rule, made, confidence)
     statistics = [kind() for kind in STATISTICS.values() if kind.design in (None, scores.design)]
     wanted = len(statistics) + len(claims) + 1
     bounds: list[LowerBound] = []
@@ -127,7 +127,10 @@ def audit(
         bounds.append(statistic.bound(scores, asked))
         tell(len(bounds), wanted)
     for name, curve in claims.items():
-        verdicts[name] = audit_claim_as_scored(scores, curve, rule, guesses, confidence)
+        if scores.design is Design.ONE_RUN:
+            verdicts[name] = audit_claim_one_run(scores, curve, guesses, confidence)
+        else:
+            verdicts[name] = audit_claim(scores, curve, rule, confidence)
         tell(len(bounds) + len(verdicts), wanted)
     report = AuditReport(
         scores,

@@ -14,7 +14,7 @@ from reticent.auditing.intervals import Measured
 from reticent.auditing.joint import SMALLEST_P
 from reticent.auditing.lower_bounds import notes_on, perfect
 from reticent.auditing.one_run import Guesses, count_guesses, curve_p_value
-from reticent.auditing.scores import Design, Scores
+from reticent.auditing.scores import Scores
 from reticent.auditing.thresholds import BetweenValues, NormalScores, ThresholdRule
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.proofs.references import cite
@@ -90,15 +90,6 @@ def audit_claim(
         tuple(dict.fromkeys(piece.theorem for piece, _ in pieces)),
         notes_on(scores.design, rule),
     )
-
-
-def audit_claim_as_scored(
-    scores: Scores, curve: TradeOff, rule: ThresholdRule | None, guesses: Guesses | None, confidence: float
-) -> Verdict:
-    """``audit_claim_one_run`` where the scores are of one run, else ``audit_claim``."""
-    if scores.design is Design.ONE_RUN:
-        return audit_claim_one_run(scores, curve, guesses, confidence)
-    return audit_claim(scores, curve, rule, confidence)
 
 
 def audit_claim_one_run(
