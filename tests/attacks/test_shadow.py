@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from reticent.attacks.base import AttackSettings
 from reticent.attacks.shadow import (
     ShadowPlan,
     expected_cost,
@@ -147,7 +148,7 @@ def test_models_that_are_no_mlp_are_trained_one_by_one(tmp_path):
 def test_sixteen_models_extend_to_forty_without_retraining(tmp_path):
     store, reports = Store(tmp_path), []
     first = train_shadow_models(ShadowPlan(config(), 16, 90), X, Y, store)
-    more = train_shadow_models(ShadowPlan(config(), 40, 90), X, Y, store, progress=reports.append)
+    more = train_shadow_models(ShadowPlan(config(), 40, 90), X, Y, store, AttackSettings(progress=reports.append))
     assert reports[0].done == 1
     assert reports[-1].done == reports[-1].total == 3
     assert np.array_equal(first.confidence, more.confidence[:16])
@@ -205,10 +206,10 @@ def test_a_large_model_is_one_task_and_trained_by_fit(tmp_path, monkeypatch):
 def test_the_cost_is_said_before_the_work(tmp_path):
     told = []
     store = Store(tmp_path)
-    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, announce=told.append)
+    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, AttackSettings(announce=told.append))
     assert [line.partition(":")[0] for line in told] == ["32 shadow models to train in 2 tasks, 1 at a time"]
     assert 0.0 <= float(told[0].partition("about ")[2].removesuffix(" s")) < 60.0
-    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, announce=told.append)
+    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, AttackSettings(announce=told.append))
     assert len(told) == 1
     tasks = shadow_tasks(ShadowPlan(config(), 64, 90), store.put({"features": X, "labels": Y}), CLASSES, (FEATURES,))
     assert "64 shadow models to train in 4 tasks, 4 at a time" in expected_cost(tasks, store, 4)

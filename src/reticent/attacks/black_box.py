@@ -195,11 +195,8 @@ def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: st
         target.dataset.features[target.pool],
         target.dataset.labels[target.pool],
         store,
-        settings.engine,
-        settings.announce,
-        settings.progress,
+        settings,
         described,
-        settings.timeout,
     )
 
 

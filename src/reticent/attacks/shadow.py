@@ -7,7 +7,7 @@ without training the 16 again, and the bits do not depend on how many were asked
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ import numpy as np
 import torch
 
 from reticent import _check
+from reticent.attacks.base import AttackSettings
 from reticent.attacks.shadow_training import BLOCK, ShadowBlock, members_of
 from reticent.attacks.stacked import is_mlp
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.tasks import Engine, Progress, Store, Task, execute
+from reticent.tasks import Store, Task, execute
 from reticent.tasks.store import digest_of
 from reticent.training.config import Clipping, TrainConfig
 from reticent.training.models import build_model
@@ -74,20 +75,17 @@ def train_shadow_models(
     features: np.ndarray,
     labels: np.ndarray,
     store: Store,
-    engine: Engine | None = None,
-    announce: Callable[[str], None] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    settings: AttackSettings | None = None,
     described: Mapping[str, object] | None = None,
-    timeout: float | None = None,
 ) -> ShadowModels:
     """Train what the store does not hold yet, and return all.
 
     Args:
         features: the pool, float32, shape (pool, ...).
         labels: int64 in range(classes), shape (pool,).
-        announce: called with the expected cost, in one line, before the work begins, if there is any.
+        settings: where models are trained, who is told what, and how long an answer is waited for. The expected cost
+            is announced before the work begins, if there is any.
         described: what the store's manifest says about this work.
-        timeout: give up when no task was finished for this many seconds.
 
     Raises:
         ArtifactError: the store is corrupt, or another process works in it.
@@ -96,15 +94,15 @@ def train_shadow_models(
     """
     if plan.train_size >= len(features):
         raise ParameterError("train_size", plan.train_size, f"less than the {len(features)} records of the pool")
-    pool = {"features": features, "labels": labels}
+    pool, how = {"features": features, "labels": labels}, settings or AttackSettings()
     tasks = shadow_tasks(plan, digest_of(pool), int(labels.max()) + 1, features.shape[1:])
 
     def prepare(missing: Sequence[Task], workers: int) -> None:
         store.put(pool)
-        if announce is not None:
-            announce(expected_cost(missing, store, workers))
+        if how.announce is not None:
+            how.announce(expected_cost(missing, store, workers))
 
-    execute(tasks, train_block, store, engine, progress, plan=described, prepare=prepare, timeout=timeout)
+    execute(tasks, train_block, store, how.engine, how.progress, plan=described, prepare=prepare, timeout=how.timeout)
     confidence = np.concatenate([store.load(task)["confidence"] for task in tasks])[: plan.models]
     return ShadowModels(confidence, inclusion(plan, len(features)))
 
