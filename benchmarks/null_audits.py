@@ -24,7 +24,6 @@ from reticent.auditing import (
     audit_epsilon_if_gaussian,
     delong,
     empirical_trade_off,
-    proportion,
     tpr_interval,
 )
 from reticent.auditing.claims import ApproximateDP, GaussianClaim
@@ -87,10 +86,10 @@ def _intervals(null: Any, what: str, mu: float) -> int:
             case "delong":
                 interval, truth = delong(scores), norm.cdf(mu / 2**0.5)
             case "band":
-                missed += not empirical_trade_off(scores).contains(curve)
+                missed += not null["contains"](empirical_trade_off(scores), curve)
                 continue
             case "proportion":
-                interval, truth = proportion(int(np.sum(scores.member > 1.0)), 150), norm.sf(1.0 - mu)
+                interval, truth = null["both_ends"](int(np.sum(scores.member > 1.0)), 150), norm.sf(1.0 - mu)
             case _:
                 fpr = float(what.removeprefix("tpr at "))
                 interval, truth = tpr_interval(scores, fpr), norm.cdf(norm.ppf(fpr) + mu)

@@ -23,7 +23,7 @@ from reticent.attacks.shadow import ShadowPlan, train_shadow_models
 from reticent.attacks.shadow_training import BLOCK
 from reticent.attacks.stacked import StackedMLP, rows_in
 from reticent.sensitivity.gram import Workspace
-from reticent.tasks import Local, Store
+from reticent.tasks import Store
 from reticent.training import parse_config
 from reticent.training.models import build_model
 
@@ -155,7 +155,7 @@ def whole_row() -> Row:
     with TemporaryDirectory() as folder:
         start = time.perf_counter()
         plan = ShadowPlan(CONFIG, MODELS, len(x) - len(x) // 10)
-        found = train_shadow_models(plan, x, y, Store(Path(folder)), Local(1))
+        found = train_shadow_models(plan, x, y, Store(Path(folder)))
         seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     accuracy = float((found.confidence > 0).mean())

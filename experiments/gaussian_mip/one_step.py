@@ -91,7 +91,7 @@ def theory(n: int, d: int, ks: np.ndarray) -> np.ndarray:
 def clt_warning(law: str, n: int, d: int, rng: np.random.Generator) -> str:
     """What the attack says about normality, from 20,000 background records."""
     background = Background.estimated(records(law, (max(20_000, 4 * d), d), rng).astype(float))
-    return glir.normality(background, records(law, (64, d), rng).astype(float), float(n)).warning
+    return glir.normality(background, records(law, (64, d), rng).astype(float), float(n))
 
 
 def case(law: str, n: int, d: int, trials: int, seed: int) -> dict[str, object]:

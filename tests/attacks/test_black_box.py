@@ -76,7 +76,7 @@ def test_an_earlier_attack_is_not_touched_without_resume_and_damage_is_one_clear
 
 @pytest.mark.parametrize("name", ["lira", "rmia"])
 def test_too_few_shadow_models_are_refused_before_any_is_trained(overfitted, tmp_path, monkeypatch, name):
-    for trains in ("shadow.estimate_cost", "shadow.train_block", "shadow_training.train_stacked"):
+    for trains in ("shadow.expected_cost", "shadow.train_block", "shadow_training.ShadowBlock.train_stacked"):
         monkeypatch.setattr(f"reticent.attacks.{trains}", lambda *_: pytest.fail("a model was trained"))
     settings = AttackSettings(records=20, models=4, work=tmp_path / "new", announce=lambda _: None)
     with pytest.raises(ParameterError, match=r"models must be more: .* lacks models on one side of a record, got 4"):

@@ -9,19 +9,19 @@ import pytest
 import torch
 from torch import nn
 
+from reticent.attacks.base import AttackSettings
 from reticent.attacks.shadow import (
     ShadowPlan,
-    estimate_cost,
+    expected_cost,
     shadow_tasks,
-    train_block,
     train_shadow_models,
 )
-from reticent.attacks.shadow_training import BLOCK, members_of, model_seed, train_stacked
+from reticent.attacks.shadow_training import BLOCK, ShadowBlock, members_of, model_seed
 from reticent.attacks.signals import scaled_confidence
 from reticent.attacks.stacked import StackedMLP, is_mlp
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import Randomness
-from reticent.tasks import Store, Task
+from reticent.tasks import Store
 from reticent.training import RunContext, fit, parse_config
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, torch_seed
@@ -82,7 +82,8 @@ def test_stacked_training_is_the_training_of_each_model_alone(changes):
     singles = [one_at_a_time(settings_of, 5 + k, k, chosen[k]) for k in range(3)]
     models = StackedMLP(modules)
     steps = make_settings(settings_of, 90).steps
-    train_stacked(models, settings_of, torch.from_numpy(X), torch.from_numpy(Y), chosen, [5, 6, 7], steps)
+    block = ShadowBlock(settings_of, torch.from_numpy(X), torch.from_numpy(Y), CLASSES, [5, 6, 7], chosen)
+    block.train_stacked(models, steps)
     for k, alone in enumerate(singles):
         for ours, theirs in zip(models.parameters, alone.parameters(), strict=True):
             torch.testing.assert_close(ours[k], theirs.detach(), rtol=2e-4, atol=2e-5)
@@ -147,7 +148,7 @@ def test_models_that_are_no_mlp_are_trained_one_by_one(tmp_path):
 def test_sixteen_models_extend_to_forty_without_retraining(tmp_path):
     store, reports = Store(tmp_path), []
     first = train_shadow_models(ShadowPlan(config(), 16, 90), X, Y, store)
-    more = train_shadow_models(ShadowPlan(config(), 40, 90), X, Y, store, progress=reports.append)
+    more = train_shadow_models(ShadowPlan(config(), 40, 90), X, Y, store, AttackSettings(progress=reports.append))
     assert reports[0].done == 1
     assert reports[-1].done == reports[-1].total == 3
     assert np.array_equal(first.confidence, more.confidence[:16])
@@ -205,14 +206,13 @@ def test_a_large_model_is_one_task_and_trained_by_fit(tmp_path, monkeypatch):
 def test_the_cost_is_said_before_the_work(tmp_path):
     told = []
     store = Store(tmp_path)
-    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, announce=told.append)
-    assert [(c.models, c.tasks, c.workers) for c in told] == [(32, 2, 1)]
-    assert 0.0 < told[0].seconds < 60.0
-    assert "about" in str(told[0])
-    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, announce=told.append)
+    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, AttackSettings(announce=told.append))
+    assert [line.partition(":")[0] for line in told] == ["32 shadow models to train in 2 tasks, 1 at a time"]
+    assert 0.0 <= float(told[0].partition("about ")[2].removesuffix(" s")) < 60.0
+    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, AttackSettings(announce=told.append))
     assert len(told) == 1
     tasks = shadow_tasks(ShadowPlan(config(), 64, 90), store.put({"features": X, "labels": Y}), CLASSES, (FEATURES,))
-    assert estimate_cost(tasks, store, 4).workers == 4
+    assert "64 shadow models to train in 4 tasks, 4 at a time" in expected_cost(tasks, store, 4)
 
 
 def test_refusals(tmp_path):
@@ -221,5 +221,3 @@ def test_refusals(tmp_path):
         ShadowPlan(config(), 1, 90)
     with pytest.raises(ParameterError, match="train_size"):
         train_shadow_models(ShadowPlan(config(), 2, RECORDS), X, Y, store)
-    with pytest.raises(ArtifactError, match="unknown kind"):
-        train_block(store, Task("os.system", {}))

@@ -17,7 +17,6 @@ import pytest
 from reticent.auditing import (
     Design,
     Scores,
-    ShadowScores,
     import_lira,
     import_privacy_meter,
     load_scores,
@@ -331,13 +330,6 @@ def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     link.symlink_to(outside)
     with pytest.raises(ArtifactError, match="leads out of"):
         import_lira(tmp_path / "inside")
-
-
-def test_shadow_scores_check_their_shapes() -> None:
-    with pytest.raises(ParameterError):
-        ShadowScores(np.ones((2, 3)), np.zeros((2, 3, 1)))
-    with pytest.raises(ParameterError):
-        ShadowScores(np.ones((2, 3), dtype=bool), np.zeros((2, 4, 1)))
 
 
 def privacy_meter(root: Path, **change: np.ndarray) -> Path:

@@ -13,8 +13,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from reticent.auditing import Design, NormalScores, Ranks, Scores, audit_claim, audit_mu, normal_scores
-from reticent.auditing.claims import ApproximateDP, GaussianClaim
-from reticent.auditing.joint import probits
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.ties import SHARE
 from reticent.curves import GaussianTradeOff
@@ -92,7 +91,7 @@ def test_the_level_of_yes_and_no_over_all_outcomes(sizes, epsilon) -> None:
         rates, level = (base if epsilon == 0.0 else 1 - base, base), 0.0
         for counts in itertools.product(*(range(size + 1) for size in sizes)):
             if 0 < sum(counts) < sum(sizes):
-                pieces = zip(rule.evidence(answers(counts, sizes), probits), rule.shares, strict=True)
+                pieces = rule.evidence(answers(counts, sizes), probits)
                 refuted = any(piece.rejects(claim, 0.05 * share) for piece, share in pieces)
                 level += refuted * math.prod(binom.pmf(counts, sizes, rates))
         assert level <= 0.05
@@ -174,7 +173,7 @@ def test_what_is_beyond_the_drawn_law_is_left_to_ranks() -> None:
     verdict = audit_claim(scores, GaussianTradeOff(1.0))
     assert verdict.p_value < 1e-9
     assert verdict.theorems[:2] == ("RETICENT:audit-normal-scores", "RETICENT:audit-ranks")
-    assert sum(NormalScores().shares) == pytest.approx(1.0, rel=1e-12, abs=0)
+    assert sum(share for _, share in NormalScores().evidence(scores, probits)) == pytest.approx(1.0, rel=1e-12, abs=0)
     assert audit_mu(scores).thresholds == audit_mu(scores, Ranks()).thresholds
 
 

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.stats import beta as beta_law
 from scipy.stats import binom, norm
 
-from reticent.adversaries import Claim, Method, Relaxed, WorstCase
+from reticent.adversaries import Method, Relaxed, WorstCase
 from reticent.auditing import (
     Bonferroni,
     Design,
@@ -34,16 +34,16 @@ from reticent.auditing import (
     audit_mu,
     delong,
     empirical_trade_off,
-    proportion,
     tpr_interval,
 )
-from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable
+from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable, probits
 from reticent.auditing.intervals import dkw_radius, lower_proportion, upper_proportion
-from reticent.auditing.joint import JointTest, probits
+from reticent.auditing.joint import FixedCounts
 from reticent.auditing.thresholds import RankCounts, count
 from reticent.curves import GaussianTradeOff, Mixture, Subsampled, binomial
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring
+from tests.auditing.bands import contains
 
 RNG = np.random.default_rng(0)
 TIED = Scores(RNG.integers(0, 9, 80) + 1.0, RNG.integers(0, 8, 70) * 1.0, design=Design.INDEPENDENT)
@@ -58,14 +58,6 @@ def test_clopper_pearson_solves_the_binomial_tails(k: int, n: int) -> None:
     lower = 0.0 if k == 0 else brentq(lambda p: binom.sf(k - 1, n, p) - a, 1e-12, 1 - 1e-12, xtol=1e-14)
     assert float(upper_proportion(k, n, a)) == pytest.approx(upper, rel=1e-8, abs=0)
     assert float(lower_proportion(k, n, a)) == pytest.approx(lower, rel=1e-8, abs=0)
-
-
-def test_proportion_splits_the_significance() -> None:
-    interval = proportion(0, 20, 0.95)
-    assert (interval.lower, interval.value) == (0.0, 0.0)
-    assert interval.upper == pytest.approx(1 - 0.025 ** (1 / 20), rel=1e-10, abs=0)
-    assert interval.claim is Claim.EMPIRICAL
-    assert interval.validity is Validity.FINITE_SAMPLE
 
 
 @pytest.mark.parametrize("scores", [TIED, SMOOTH])
@@ -145,9 +137,9 @@ def test_band_tells_curves_apart() -> None:
     rng = np.random.default_rng(1)
     scores = Scores(rng.normal(1, 1, 2000), rng.normal(0, 1, 2000))
     band = empirical_trade_off(scores)
-    assert band.contains(GaussianTradeOff(1.0))
-    assert not band.contains(GaussianTradeOff(0.7))
-    assert not band.contains(GaussianTradeOff(1.3))
+    assert contains(band, GaussianTradeOff(1.0))
+    assert not contains(band, GaussianTradeOff(0.7))
+    assert not contains(band, GaussianTradeOff(1.3))
 
 
 @pytest.mark.parametrize("claim", [GaussianClaim(0.7), ApproximateDP(1.0, 0.03), TangentTable(GaussianTradeOff(0.7))])
@@ -168,7 +160,7 @@ def test_rank_p_value_by_simulation_with_ties() -> None:
     claim, small = GaussianClaim(0.0), 0
     for _ in range(1000):
         scores = Scores(rng.integers(0, 4, 40) * 1.0, rng.integers(0, 4, 60) * 1.0)
-        (piece,) = Ranks((0.3,)).evidence(scores, lambda a, b: a)
+        ((piece, _),) = Ranks((0.3,)).evidence(scores, lambda a, b: a)
         small += piece.p_value(claim) <= 0.2
     assert small <= binom.ppf(0.99, 1000, 0.2)
 
@@ -225,7 +217,7 @@ def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> N
     others, members, significance = 18, 15, 0.1
     refused = np.array(
         [
-            [JointTest(fp, others, fn, members, significance, ordering).rejects(claim) for fn in range(members + 1)]
+            [FixedCounts(0.0, fp, others, fn, members).test(significance, ordering)(claim) for fn in range(members + 1)]
             for fp in range(others + 1)
         ]
     )
@@ -275,10 +267,10 @@ def test_bonferroni_shares_the_significance() -> None:
 
 
 def test_split_counts_only_what_it_did_not_choose_on() -> None:
-    (piece,) = Split(0.4, np.random.default_rng(3)).evidence(SMOOTH, lambda a, b: 1 - a - b)
+    ((piece, _),) = Split(0.4, np.random.default_rng(3)).evidence(SMOOTH, lambda a, b: 1 - a - b)
     assert (piece.members, piece.non_members) == (90 - 36, 110 - 44)
     again = Split(0.4, np.random.default_rng(3)).evidence(SMOOTH, lambda a, b: 1 - a - b)
-    assert again == (piece,)
+    assert again == ((piece, 1.0),)
     order = np.random.default_rng(3)
     member, other = order.permutation(90)[36:], order.permutation(110)[44:]
     assert piece == count(SMOOTH.member[member], SMOOTH.non_member[other], piece.threshold)
@@ -294,7 +286,7 @@ def test_split_counts_only_what_it_did_not_choose_on() -> None:
 )
 def test_rank_bounds_are_roots_of_the_p_value(bound, claim) -> None:
     value = bound(SMOOTH, Ranks((0.2,))).value
-    (piece,) = Ranks((0.2,)).evidence(SMOOTH, lambda a, b: a)
+    ((piece, _),) = Ranks((0.2,)).evidence(SMOOTH, lambda a, b: a)
     assert piece.p_value(claim(value)) <= 0.05 < piece.p_value(claim(value + 1e-4))
 
 
@@ -425,7 +417,6 @@ def test_scores_do_not_change_behind_the_back() -> None:
         lambda: audit_epsilon(SMOOTH, 1.5),
         lambda: tpr_interval(SMOOTH, 0.0),
         lambda: auc_interval(SMOOTH, 95),
-        lambda: proportion(1, 0),
         lambda: Split(0.001, np.random.default_rng()).evidence(SMOOTH, lambda a, b: a),
     ],
 )

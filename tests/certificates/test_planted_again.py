@@ -14,11 +14,12 @@ import pytest
 import reticent as rt
 from reticent.adversaries import FinalModel, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
-from reticent.auditing import NormalScores, Ranks, Scores
+from reticent.auditing import Ranks, Scores
 from reticent.auditing.claims import TangentTable
 from reticent.auditing.normal_scores import normal_scores_power
 from reticent.auditing.planning import rank_power
 from reticent.auditing.scores import Design
+from reticent.auditing.thresholds import ALL_RANKS
 from reticent.auditing.verdict import Finding
 from reticent.certificates import audit_page, words
 from reticent.certificates.audit_power import POWER, detectable
@@ -279,7 +280,7 @@ def test_the_power_of_an_audit_is_that_of_its_own_sizes(rule: object) -> None:
     """Few members among many others are another audit than many among few."""
     few, many = np.linspace(0.0, 1.0, 60), np.linspace(0.0, 2.0, 600)
     found = [detectable(Scores(*both), 0.95, rule) for both in ((few, many), (many, few))]
-    guessing, level = TangentTable(GaussianTradeOff(0.0)), NormalScores().shares[0] * 0.05
+    guessing, level = TangentTable(GaussianTradeOff(0.0)), ALL_RANKS * 0.05
     for one, (members, others) in zip(found, ((60, 600), (600, 60)), strict=True):
         truth = TangentTable(GaussianTradeOff(one.mu))
         if rule is None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -39,16 +40,15 @@ from reticent.auditing import (
     count_guesses,
     delong,
     empirical_trade_off,
-    proportion,
     tpr_interval,
 )
-from reticent.auditing.claims import ApproximateDP, GaussianClaim
-from reticent.auditing.joint import probits
+from reticent.auditing.claims import ApproximateDP, Evidence, GaussianClaim, probits
+from reticent.auditing.intervals import lower_proportion, upper_proportion
 from reticent.auditing.lower_bounds import SMALL_ADVANTAGE, SMALL_EPSILON, least_epsilon
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects
-from reticent.auditing.thresholds import FixedCounts, RankCounts
 from reticent.curves import GaussianTradeOff, Mixture
+from tests.auditing.bands import contains
 
 AUDITS = 1000
 SIGNIFICANCE = 0.05
@@ -148,20 +148,18 @@ def rejections(release: str, rule: str, quantity: str, audits: int, members: int
         ordering = probits
 
     @cache
-    def refused(piece: FixedCounts | RankCounts | OrderCounts, share: float) -> bool:
-        if isinstance(piece, FixedCounts):
-            return piece.test(share, ordering).rejects(truth)
-        return piece.rejects(truth, share)
+    def refused(piece: Evidence, share: float) -> bool:
+        return piece.test(share, ordering)(truth)
 
     for _ in range(audits):
         chosen = RULES[rule](rng) or (NormalScores() if small else Ranks())
-        pieces = zip(chosen.evidence(draw(rng, members, others), ordering), chosen.shares, strict=True)
+        pieces = chosen.evidence(draw(rng, members, others), ordering)
         # Nothing but the counts decides, so equal counts need one test only.
         exceeded += any(refused(_only_counts(piece), SIGNIFICANCE * share) for piece, share in pieces)
     return exceeded
 
 
-def _only_counts(piece: FixedCounts | RankCounts | OrderCounts) -> FixedCounts | RankCounts | OrderCounts:
+def _only_counts(piece: Evidence) -> Evidence:
     return piece if isinstance(piece, OrderCounts) else replace(piece, threshold=0.0)
 
 
@@ -213,6 +211,12 @@ def test_epsilon_if_gaussian(audits: int) -> None:
     assert exceeded <= allowed(audits)
 
 
+def both_ends(successes: int, trials: int) -> SimpleNamespace:
+    """Clopper and Pearson's interval at confidence 95%."""
+    ends = (float(end(successes, trials, 0.025)) for end in (lower_proportion, upper_proportion))
+    return SimpleNamespace(**dict(zip(("lower", "upper"), ends, strict=True)))
+
+
 @pytest.mark.parametrize("audits", [AUDITS // 4, pytest.param(AUDITS, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mu", [1.0, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.0, 2.5))])
 def test_intervals_of_the_roc_cover(mu: float, audits: int) -> None:
@@ -226,10 +230,10 @@ def test_intervals_of_the_roc_cover(mu: float, audits: int) -> None:
             ("delong", delong(scores), area),
             ("tpr at .05", tpr_interval(scores, 0.05), norm.cdf(norm.ppf(0.05) + mu)),
             ("tpr at .2", tpr_interval(scores, 0.2), norm.cdf(norm.ppf(0.2) + mu)),
-            ("proportion", proportion(int(np.sum(scores.member > 1.0)), 150), norm.sf(1.0 - mu)),
+            ("proportion", both_ends(int(np.sum(scores.member > 1.0)), 150), norm.sf(1.0 - mu)),
         ):
             missed[name] += not interval.lower <= truth <= interval.upper
-        missed["band"] += not empirical_trade_off(scores).contains(curve)
+        missed["band"] += not contains(empirical_trade_off(scores), curve)
     assert all(count <= allowed(audits) for count in missed.values()), missed
     # Not all of it may come from being far too wide.
     assert missed["delong"] >= binom.ppf(0.01, audits, SIGNIFICANCE)
@@ -344,5 +348,5 @@ def test_choosing_the_best_threshold_of_a_fixed_rule_is_what_bonferroni_pays_for
     for _ in range(audits):
         scores = nothing(rng, 150, 150)
         evidence = Ranks(levels).evidence(scores, lambda a, b: a)
-        careless += any(piece.rejects(GaussianClaim(0.0), SIGNIFICANCE) for piece in evidence)
+        careless += any(piece.rejects(GaussianClaim(0.0), SIGNIFICANCE) for piece, _ in evidence)
     assert careless > 0.1 * audits

@@ -52,7 +52,7 @@ class AttackSettings:
     def steps_done(self, done: int, planned: int) -> None:
         """Tell ``progress`` how many steps of a training run are done."""
         if self.progress is not None:
-            self.progress(Progress(done, planned, 0.0, None))
+            self.progress(Progress(done, planned))
 
     def __post_init__(self) -> None:
         for name in ("records", "models", "canaries"):

@@ -167,16 +167,12 @@ class RmiaOffline(Rmia):
     offline_share: ClassVar[float | None] = _OFFLINE_SHARE
 
 
-def shadow_directory(run: Path, settings: AttackSettings) -> Path:
-    """Where the shadow models of a run are kept."""
-    return settings.work if settings.work is not None else run.with_name(run.name + "-attack")
-
-
 def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: str, *, online: bool) -> ShadowModels:
     """Train or load the shadow models, once it is sure that the records ``seen`` have models on the sides needed."""
     from reticent.attacks.shadow import ShadowPlan, inclusion, train_shadow_models
 
-    store = Store(shadow_directory(target.run.path, settings))
+    path = target.run.path
+    store = Store(settings.work or path.with_name(f"{path.name}-attack"))
     if store.read_manifest() is not None and not settings.resume:
         raise ArtifactError(
             f"{store.root} holds an earlier attack: --resume goes on with it, --work names another place"
@@ -188,23 +184,19 @@ def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: st
     )
     needed_sides(inclusion(plan, len(target.pool))[:, seen], who, online=online)
     described = {
-        "run": str(target.run.path),
+        "run": str(path),
         "data": target.dataset.content_hash,
         "models": plan.models,
         "train_size": plan.train_size,
         "seed": plan.seed,
     }
-    announce = settings.announce
     return train_shadow_models(
         plan,
         target.dataset.features[target.pool],
         target.dataset.labels[target.pool],
         store,
-        settings.engine,
-        None if announce is None else lambda cost: announce(str(cost)),
-        settings.progress,
+        settings,
         described,
-        settings.timeout,
     )
 
 

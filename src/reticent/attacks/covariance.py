@@ -9,7 +9,7 @@ would keep the other's from the cores.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -111,8 +111,10 @@ class Background:
         covariance = None if self.covariance is None else self.covariance[np.ix_(keep, keep)]
         return replace(self, mean=self.mean[keep], rows=self.rows[:, keep], covariance=covariance)
 
-    def factor(self, scale: float, shift: float, rank_one: float = 0.0) -> Factor:
+    def factor(self, scale: float, shift: float, rank_one: float = 0.0) -> _CholeskyFactor | _EigenFactor:
         """Factorise ``scale * covariance + shift * identity + rank_one * mean mean^T``.
+
+        Its ``products`` are those of ``rows - origin``, shape (q, d), and ``vector``, shape (d,).
 
         Raises:
             NumericalError: the matrix is not positive definite in double precision.
@@ -137,16 +139,6 @@ class Products(NamedTuple):
     """a^T V^-1 y."""
     norm: float
     """a^T V^-1 a."""
-
-
-class Factor(Protocol):
-    """A factorised covariance."""
-
-    log_det: float
-
-    def products(self, rows: np.ndarray, vector: np.ndarray, origin: np.ndarray | float = 0.0) -> Products:
-        """Products of ``rows - origin``, shape (q, d), and ``vector``, shape (d,)."""
-        ...
 
 
 class _CholeskyFactor:

@@ -9,27 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from reticent import _check
 from reticent.adversaries.game import gmip
 from reticent.attacks import glir_statistics as statistics
 from reticent.attacks.covariance import Background
 from reticent.attacks.gradients import GradientMap, Sketch
-from reticent.auditing.scores import Design, Scores
+from reticent.auditing.scores import Design, MetaValue, Scores
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD
 from reticent.training.config import Clipping
-from reticent.training.rundir import Run, load_run
+from reticent.training.rundir import Run
 from reticent.training.trace import Trace
 
 _LARGEST_DIMENSION = 3000
 _SKETCH = 1000
+_BACKGROUND = 5000
+"""Background records, at most."""
 MOST_STEPS = 50
+"""Recorded steps that are used, at most."""
 
 
 class ReleasedStep(NamedTuple):
@@ -112,7 +113,7 @@ def glir_attack(
     """
     everyone = queries if held_out is None else _joined(queries, held_out)
     scored: list[statistics.StepScores] = []
-    normal: statistics.NormalityReport | None = None
+    normal: str | None = None
     shrunk = False
     for done, step in enumerate(steps, start=1):
         rows = gradients(step.weights, everyone.features, everyone.labels)
@@ -126,7 +127,7 @@ def glir_attack(
             law = Background.estimated(known[:, keep]) if law.shrunk else law.restricted(keep)
         scored.append(statistics.score_step(total, rows, law, design))
         shrunk |= law.shrunk
-        normal = normal or statistics.normality(law, rows, design.batch_size)
+        normal = statistics.normality(law, rows, design.batch_size) if normal is None else normal
         if progress is not None:
             progress(done)
     if normal is None:
@@ -149,8 +150,8 @@ def _coordinates(law: Background, design: statistics.BatchDesign) -> np.ndarray 
     return keep if len(keep) < law.dimension else None
 
 
-def _warnings(normal: statistics.NormalityReport, shrunk: bool, steps: int) -> tuple[str, ...]:
-    found = [normal.warning] if normal.fails else []
+def _warnings(normal: str, shrunk: bool, steps: int) -> tuple[str, ...]:
+    found = [normal] if normal else []
     if shrunk:
         found.append("Background records are few for the number of coordinates: the covariance is shrunk.")
     if steps > 1:
@@ -175,47 +176,30 @@ def _joined(first: Records, second: Records) -> Records:
     return Records(torch.cat([first.features, second.features]), torch.cat([first.labels, second.labels]))
 
 
-class GlirAudit(NamedTuple):
-    """What ``reticent audit RUN --attack glir`` needs."""
-
-    member_scores: np.ndarray
-    non_member_scores: np.ndarray
-    extras: dict[str, Any]
-
-    def scores(self) -> Scores:
-        """For the statistics of an audit: records of one trained model."""
-        meta = {k: v for k, v in self.extras.items() if isinstance(v, str | int | float | bool)}
-        return Scores(
-            self.member_scores, self.non_member_scores, meta={"attack": "glir", **meta}, design=Design.POPULATION
-        )
-
-
 def glir_audit(
-    run_path: Path | str | Run,
+    run: Run,
     *,
     records: int = 1000,
-    background: int = 5000,
-    max_steps: int = MOST_STEPS,
     seed: int = 0,
-    progress: Callable[[int], None] | None = None,
-) -> GlirAudit:
+    progress: Callable[[int, int], None] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Scores:
     """Attack a run that was recorded with ``reticent train --trace``.
 
     Members are drawn from the training records, non-members from the test records; the other test records are the
     background and, a fifth of them, held-out non-members for p-values. Members' gradients never enter the null.
 
     Args:
-        run_path: run directory, or the run.
+        run: the run; of its recorded steps at most ``MOST_STEPS`` are used, evenly spaced.
         records: members, and non-members, at most.
-        background: background records at most.
-        max_steps: recorded steps that are used, evenly spaced.
         seed: of the draw of records and of the sketch.
-        progress: called with the number of steps done.
+        progress: called with (steps done, steps that are used).
+        announce: called with each warning.
 
     Returns:
-        Scores (higher is more member-like) and extras: p-values of members and non-members, ``smallest_p_value``
-        below which ranks among the held-out records cannot reject, warnings, numbers of
-        steps, records and coordinates, ``sketched``, and mu of one step by the harmonic rule at K = d.
+        Scores of records of one trained model. Their ``meta`` has ``smallest_p_value``, below which ranks among the
+        held-out records cannot reject, numbers of steps, records and coordinates, ``sketched``, and mu of one step by
+        the harmonic rule at K = d.
 
     Raises:
         ArtifactError: the run has no trace, or is corrupt.
@@ -223,7 +207,6 @@ def glir_audit(
         UnsupportedError: the data set has fewer than 40 test records, or the run was augmented or normalised
             gradients.
     """
-    run = run_path if isinstance(run_path, Run) else load_run(run_path)
     trace, mechanism = run.trace(), run.ledger.equal_steps()
     if trace is None:
         raise ArtifactError(f"{run.path}: has no trace; train with --trace")
@@ -234,10 +217,10 @@ def glir_audit(
     if run.config.clipping is not Clipping.FLAT:
         raise UnsupportedError("glir clips the gradient of a record; this run normalised it")
     rng = np.random.default_rng(seed)
-    parts = _split(run, records, background, rng)
+    parts = _split(run, records, rng)
     gradients = _gradient_map(run, mechanism, rng)
-    divisor = float(run.ledger.divisor or 0.0)
-    steps = _chosen_steps(trace, divisor, _check.count(max_steps=max_steps))
+    used = min(len(trace), MOST_STEPS)
+    steps = _chosen_steps(trace, float(run.ledger.divisor or 0.0), used)
     design = statistics.BatchDesign(
         batch_size=_expected_batch(mechanism),
         sample_rate=mechanism.sample_rate,
@@ -245,32 +228,31 @@ def glir_audit(
         sampler=mechanism.sampler,
     )
     queries = _joined(parts["member"], parts["non_member"])
-    result = glir_attack(steps, gradients, queries, parts["background"], design, parts["held_out"], progress)
+    tell = progress or (lambda done, used: None)
+    known, held_out = parts["background"], parts["held_out"]
+    result = glir_attack(steps, gradients, queries, known, design, held_out, lambda done: tell(done, used))
+    if announce is not None:
+        for warning in result.warnings:
+            announce(warning)
     split = len(parts["member"])
-    p_values = result.p_values()
-    extras: dict[str, Any] = {
-        "steps": min(len(trace), max_steps),
+    meta: dict[str, MetaValue] = {
+        "attack": "glir",
+        "steps": used,
         "recorded_steps": len(trace),
-        "background": len(parts["background"]),
-        "held_out": len(parts["held_out"]),
-        "smallest_p_value": 1.0 / (1.0 + len(parts["held_out"])),
+        "background": len(known),
+        "held_out": len(held_out),
+        "smallest_p_value": 1.0 / (1.0 + len(held_out)),
         "dimension": mechanism.num_parameters or gradients.num_parameters,
         "sketched": gradients.sketch is not None,
         "mu_step": gmip.harmonic_mu(design.batch_size, gradients.num_parameters, mechanism.noise_multiplier),
-        "member_p_values": p_values[:split],
-        "non_member_p_values": p_values[split:],
-        "warnings": result.warnings,
     }
-    return GlirAudit(result.log_ratio[:split], result.log_ratio[split:], extras)
+    return Scores(result.log_ratio[:split], result.log_ratio[split:], meta, Design.POPULATION)
 
 
-def _split(run: Run, records: int, background: int, rng: np.random.Generator) -> dict[str, Records]:
+def _split(run: Run, records: int, rng: np.random.Generator) -> dict[str, Records]:
     dataset = run.dataset()
-    _check.count(records=records)
-    _check.count(background=background)
     test, train = rng.permutation(dataset.test), rng.permutation(dataset.train)
     outside = min(records, len(test) // 4)
-    held_out = min(records, len(test) // 4)
     if records < 10:
         raise ParameterError("records", records, "at least 10")
     if outside < 10:
@@ -280,8 +262,8 @@ def _split(run: Run, records: int, background: int, rng: np.random.Generator) ->
     chosen = {
         "member": train[:records],
         "non_member": test[:outside],
-        "held_out": test[outside : outside + held_out],
-        "background": test[outside + held_out :][:background],
+        "held_out": test[outside : 2 * outside],
+        "background": test[2 * outside :][:_BACKGROUND],
     }
     return {
         name: Records(torch.from_numpy(dataset.features[rows]), torch.from_numpy(dataset.labels[rows]))
@@ -304,9 +286,9 @@ def _expected_batch(mechanism: DPSGD) -> float:
     return float(mechanism.batch_size)
 
 
-def _chosen_steps(trace: Trace, divisor: float, most: int) -> Iterator[ReleasedStep]:
-    """At most ``most`` recorded steps, evenly spaced, shard by shard."""
-    wanted = set(np.unique(np.linspace(0, len(trace) - 1, min(most, len(trace))).round().astype(int)))
+def _chosen_steps(trace: Trace, divisor: float, used: int) -> Iterator[ReleasedStep]:
+    """``used`` recorded steps, evenly spaced, shard by shard."""
+    wanted = set(np.unique(np.linspace(0, len(trace) - 1, used).round().astype(int)))
     position = 0
     for shard in trace:
         for weights, gradient in zip(shard.weights, shard.gradients, strict=True):

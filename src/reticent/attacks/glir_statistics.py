@@ -179,37 +179,16 @@ def held_out_p_values(scores: np.ndarray, held_out: np.ndarray) -> np.ndarray:
     return (1.0 + above) / (1.0 + reference.size)
 
 
-class NormalityReport(NamedTuple):
-    """How far the sum over a batch is from Gaussian along the queries' directions."""
-
-    skewness: float
-    """Median over queries of |skewness of one record| / sqrt(n)."""
-    kurtosis: float
-    """Median over queries of excess kurtosis / n."""
-    fails: bool
-    """Whether the central limit theorem should not be relied on (LEEMANN2023:G19)."""
-
-    @property
-    def warning(self) -> str:
-        """One sentence, or nothing."""
-        if not self.fails:
-            return ""
-        return (
-            f"The sum over a batch is not close to Gaussian along the queries (skewness {self.skewness:.2g}, excess "
-            f"kurtosis {self.kurtosis:.2g}): likelihood ratios, p-values and theoretical curves are off "
-            "(LEEMANN2023:G19)."
-        )
-
-
-def normality(background: Background, queries: np.ndarray, batch_size: float) -> NormalityReport:
-    """Cumulants of a batch sum along ``V^-1 (theta - mean)``, from background records.
+def normality(background: Background, queries: np.ndarray, batch_size: float) -> str:
+    """Whether a batch sum is close to Gaussian along ``V^-1 (theta - mean)``, by cumulants of background records.
 
     Args:
         queries: gradients of targets, shape (q, d); the first 64 are looked at.
         batch_size: n > 0.
 
-    Raises:
-        ParameterError: the background holds no records.
+    Returns:
+        A sentence that warns where the central limit theorem should not be relied on (LEEMANN2023:G19), by the medians
+        over queries of |skewness of one record| / sqrt(n) and of its excess kurtosis / n; else nothing.
     """
     records = background.records
     probe = np.asarray(queries, dtype=float)[:_PROBES] - background.mean
@@ -218,7 +197,12 @@ def normality(background: Background, queries: np.ndarray, batch_size: float) ->
     values /= np.sqrt(np.mean(values**2, axis=0))
     skewness = float(np.median(np.abs(np.mean(values**3, axis=0)))) / np.sqrt(batch_size)
     kurtosis = float(np.median(np.mean(values**4, axis=0) - 3.0)) / batch_size
-    return NormalityReport(skewness, kurtosis, bool(skewness > _SKEWED or kurtosis > _HEAVY))
+    if not (skewness > _SKEWED or kurtosis > _HEAVY):
+        return ""
+    return (
+        f"The sum over a batch is not close to Gaussian along the queries (skewness {skewness:.2g}, excess kurtosis "
+        f"{kurtosis:.2g}): likelihood ratios, p-values and theoretical curves are off (LEEMANN2023:G19)."
+    )
 
 
 def _directions(background: Background, probe: np.ndarray) -> np.ndarray:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from reticent.attacks.base import Attack, AttackSettings
 from reticent.auditing.scores import Scores
-from reticent.tasks import Progress
 
 SUBJECT = "a NEW run of reticent's own training loop with this run's settings, not the released model"
 
@@ -29,13 +27,14 @@ class CanaryAttack(Attack):
         from reticent.attacks.canaries import CanaryAudit
         from reticent.attacks.own_trainer import OwnTrainer
         from reticent.attacks.release import check_release
+        from reticent.training.rundir import load_run
 
-        release = check_release(run)
-        claim = release.run.ledger.equal_steps()
+        opened = load_run(run)
+        release, claim = check_release(opened), opened.ledger.equal_steps()
         size = max(claim.dataset_size or 0, settings.canaries)
         audit = CanaryAudit(settings.canaries, settings.seed)
         found = audit.scores(OwnTrainer(settings.steps_done), replace(claim, dataset_size=size))
-        meta = {**found.meta, "subject": SUBJECT, "release": str(release)}
+        meta = {**found.meta, "subject": SUBJECT, "release": release}
         return Scores(found.member, found.non_member, meta, found.design)
 
 
@@ -47,21 +46,13 @@ class GlirAttack(Attack):
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         """Score members and non-members of the run on its recorded steps."""
-        from reticent.attacks.glir import MOST_STEPS, glir_audit
+        from reticent.attacks.glir import glir_audit
         from reticent.training.rundir import load_run
 
-        started, total = time.monotonic(), 0
-
-        def report(done: int) -> None:
-            if settings.progress is not None:
-                elapsed = time.monotonic() - started
-                settings.progress(Progress(done, total, elapsed, elapsed * (total - done) / done))
-
-        opened = load_run(run)
-        trace = opened.trace()
-        total = 0 if trace is None else min(len(trace), MOST_STEPS)
-        audit = glir_audit(opened, records=settings.records, seed=settings.seed, progress=report)
-        if settings.announce is not None:
-            for warning in audit.extras["warnings"]:
-                settings.announce(warning)
-        return audit.scores()
+        return glir_audit(
+            load_run(run),
+            records=settings.records,
+            seed=settings.seed,
+            progress=settings.steps_done,
+            announce=settings.announce,
+        )

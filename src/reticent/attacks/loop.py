@@ -71,10 +71,13 @@ def audit_loop(
             for future in done:
                 number = pending.pop(future)
                 try:
-                    runs[number] = _answer(future.result())
+                    found = future.result()
                 except BrokenExecutor:
                     line = f"the process of run {number + 1} of {len(setup)} died: it was killed, or ran out of memory"
                     raise WorkerError(line) from None
+                if isinstance(found, str):
+                    raise WorkerError(found)
+                runs[number] = found
             if progress is not None:
                 progress(len(setup) - len(pending), len(setup))
     return judge(setup, runs, significance=significance, seed=seed)
@@ -111,9 +114,3 @@ def _perform(train_fn: TrainFunction, experiment: Experiment) -> Released | str:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         line = " ".join(f"{type(error).__name__}: {error}".split())[:400]
         return f"the loop failed with {line} ({Path(frame.filename).name}, line {frame.lineno})"
-
-
-def _answer(found: Released | str) -> Released:
-    if isinstance(found, str):
-        raise WorkerError(found)
-    return found

@@ -12,7 +12,7 @@ that repeat; and records that always come together.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,7 @@ _OFFSETS = range(17)
 _CUTS = (0.05, 0.2, 0.8, 0.95, 0.99)
 _STRONGER = (0.3, 0.95)
 _AIM = 1e-5
+_ONCE, _NOISE = "a record counts once", "noise and batches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +93,15 @@ def participation_checks(sums: np.ndarray, records: int, sample_rate: float, noi
     level = float(np.sqrt((spare**2).mean()))
     if level > 2.0 * noise:
         finding = f"not tested: the noise is {level:.3g} clip norms where {noise:.3g} was declared"
-        return tuple(Check(name, 1.0, finding) for name in _NAMES)
+        return tuple(Check(name, 1.0, finding) for name in (_ONCE, *_OF_RECORDS, _NOISE))
     counted = _counted_once(seen, noise)
     size = _level(seen)
     part = seen > 0.5 * size
     # Reading one of them wrongly takes noise of half of what a record counts.
     misread = seen.size * 2.0 * float(special.ndtr(-0.5 * size / noise))
-    tests = (_every_batch, _rate_of_each_record, _gaps, _pairs, _epochs, _batch_sizes)
-    found = [test(part, sample_rate) for test in tests]
-    found.append(_noise_and_batches((seen - size * part) / noise, part))
-    return (
-        counted,
-        *(Check(name, min(1.0, p + misread), finding) for name, (p, finding) in zip(_NAMES[1:], found, strict=True)),
-    )
+    found = {name: test(part, sample_rate) for name, test in _OF_RECORDS.items()}
+    found[_NOISE] = _noise_and_batches((seen - size * part) / noise, part)
+    return counted, *(Check(name, min(1.0, p + misread), finding) for name, (p, finding) in found.items())
 
 
 def _level(seen: np.ndarray) -> float:
@@ -114,16 +111,6 @@ def _level(seen: np.ndarray) -> float:
     return typical if typical < _STRONGER[1] else 1.0
 
 
-_NAMES = (
-    "a record counts once",
-    "same batch in every run",
-    "rate of each record",
-    "gaps",
-    "pairs of records",
-    "once per epoch",
-    "large batches",
-    "noise and batches",
-)
 _Result = tuple[float, str]
 
 
@@ -132,7 +119,7 @@ def _counted_once(seen: np.ndarray, noise: float) -> Check:
     excess = np.maximum(seen - 1.0, -seen)
     worst = int(excess.argmax())
     p = seen.size * 2.0 * float(special.ndtr(-excess.flat[worst] / noise))
-    return Check(_NAMES[0], min(1.0, p), f"one record counts {seen.flat[worst]:.4g} where 1 is the most")
+    return Check(_ONCE, min(1.0, p), f"one record counts {seen.flat[worst]:.4g} where 1 is the most")
 
 
 def _every_batch(part: np.ndarray, rate: float) -> _Result:
@@ -215,6 +202,17 @@ def _batch_sizes(part: np.ndarray, rate: float) -> _Result:
         found.append((two_sided(above, len(sizes), share), words))
     p_value, words = min(found)
     return len(found) * p_value, words
+
+
+_OF_RECORDS: dict[str, Callable[[np.ndarray, float], _Result]] = {
+    "same batch in every run": _every_batch,
+    "rate of each record": _rate_of_each_record,
+    "gaps": _gaps,
+    "pairs of records": _pairs,
+    "once per epoch": _epochs,
+    "large batches": _batch_sizes,
+}
+"""Tests of who took part, (runs, steps, records), at the rate claimed: a p-value and the finding."""
 
 
 def _noise_and_batches(noise: np.ndarray, part: np.ndarray) -> _Result:

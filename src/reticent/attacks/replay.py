@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -165,35 +166,23 @@ def replay_checks(runs: Mapping[str, Released], layers: Layers, claim: DPSGD) ->
         finding = "not tested: the loop draws randomness that cannot be replayed"
         return Replayed(tuple(Check(name, 1.0, finding) for name in NAMES), None)
     tolerance = _TOLERANCE * (1.0 + claim.noise_multiplier)
-    plan = _Plan.of(layers, claim.dataset_size or 1)
-    own = np.unique(plan.places[plan.silenced])
-    most = np.array([(plan.places[plan.silenced] == place).sum() for place in own])
-    fewer = base.sums - runs["fewer"].sums
+    size = claim.dataset_size or 1
+    plan, crowd = _Plan.of(layers, size), int(usable(layers)[1])
+    fallen = Counter(plan.places[plan.silenced].tolist())
+    long, short = runs["short and long"], runs["short"]
     checks = (
         min(
             (_nothing_changed(NAMES[0], runs[a], runs[b], tolerance, _SAME_LENGTH) for a, b in _LONGER),
             key=lambda check: check.p_value,
         ),
-        _own_coordinates(NAMES[1], fewer, own, most, tolerance, "records that fall silent"),
+        _own_coordinates(NAMES[1], base, runs["fewer"], fallen, tolerance, "records that fall silent"),
+        _own_coordinates(NAMES[2], long, short, {crowd: size}, tolerance, "long gradients that fall silent"),
         _own_coordinates(
-            NAMES[2],
-            runs["short and long"].sums - runs["short"].sums,
-            usable(layers)[1:2],
-            np.array([claim.dataset_size or 1]),
-            tolerance,
-            "long gradients that fall silent",
-        ),
-        _own_coordinates(
-            NAMES[3],
-            runs["small"].sums - runs["silent"].sums,
-            np.array([0]),
-            np.array([claim.dataset_size or 1]),
-            tolerance,
-            "gradients below the clip norm",
+            NAMES[3], runs["small"], runs["silent"], {0: size}, tolerance, "gradients below the clip norm"
         ),
         _nothing_changed(NAMES[4], runs["silent"], runs["labelled"], tolerance, "labels of records without a gradient"),
     )
-    alone = fewer[:, plan.places[: plan.single][plan.silenced[: plan.single]]]
+    alone = (base.sums - runs["fewer"].sums)[:, plan.places[: plan.single][plan.silenced[: plan.single]]]
     took_part = alone[alone > 2.0 * _ALIKE * scale + 0.02]
     return Replayed(checks, float(np.median(took_part)) if took_part.size else None)
 
@@ -219,17 +208,19 @@ def _other_weights(one: Released, other: Released) -> float:
 
 
 def _own_coordinates(
-    name: str, change: np.ndarray, own: np.ndarray, most: np.ndarray, tolerance: float, what: str
+    name: str, one: Released, other: Released, most: Mapping[int, int], tolerance: float, what: str
 ) -> Check:
+    """``one`` may have more than ``other``, at each of some coordinates at most so much."""
+    change, own = one.sums - other.sums, np.array(sorted(most))
     others = np.abs(np.delete(change, own, axis=1))
     if others.size and others.max() > tolerance:
         first = int(others.max(axis=1).argmax())
         words = f"{what} change what is not theirs: release {first} by {others.max():.3g} clip norms"
         return Check(name, CERTAIN, words)
     mine = change[:, own]
-    beyond = np.maximum(mine - most, -mine)
+    beyond = np.maximum(mine - [most[place] for place in own], -mine)
     step, place = np.unravel_index(int(beyond.argmax()), beyond.shape)
     if beyond[step, place] > tolerance:
-        words = f"{what} change a release by {mine[step, place]:.3g} clip norms where {most[place]} is the most"
+        words = f"{what} change a release by {mine[step, place]:.3g} clip norms where {most[own[place]]} is the most"
         return Check(name, CERTAIN, words)
     return Check(name, 1.0, f"{what} change their own coordinates and no others")

@@ -7,7 +7,7 @@ without training the 16 again, and the bits do not depend on how many were asked
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ import numpy as np
 import torch
 
 from reticent import _check
+from reticent.attacks.base import AttackSettings
 from reticent.attacks.shadow_training import BLOCK, ShadowBlock, members_of
 from reticent.attacks.stacked import is_mlp
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.tasks import Engine, Progress, Store, Task, execute
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.tasks import Store, Task, execute
 from reticent.tasks.store import digest_of
 from reticent.training.config import Clipping, TrainConfig
 from reticent.training.models import build_model
@@ -69,48 +70,22 @@ class ShadowModels:
     included: np.ndarray
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What is still to be done, before it is done.
-
-    Attributes:
-        models: shadow models still to train (whole blocks).
-        tasks: tasks still to run.
-        seconds: expected time with ``workers`` at work, measured on a few steps of this machine.
-        workers: tasks at once.
-    """
-
-    models: int
-    tasks: int
-    seconds: float
-    workers: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.models} shadow models to train in {self.tasks} tasks, {self.workers} at a time: "
-            f"about {self.seconds:.0f} s"
-        )
-
-
 def train_shadow_models(
     plan: ShadowPlan,
     features: np.ndarray,
     labels: np.ndarray,
     store: Store,
-    engine: Engine | None = None,
-    announce: Callable[[Cost], None] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    settings: AttackSettings | None = None,
     described: Mapping[str, object] | None = None,
-    timeout: float | None = None,
 ) -> ShadowModels:
     """Train what the store does not hold yet, and return all.
 
     Args:
         features: the pool, float32, shape (pool, ...).
         labels: int64 in range(classes), shape (pool,).
-        announce: called with the expected cost before the work begins, if there is any.
+        settings: where models are trained, who is told what, and how long an answer is waited for. The expected cost
+            is announced before the work begins, if there is any.
         described: what the store's manifest says about this work.
-        timeout: give up when no task was finished for this many seconds.
 
     Raises:
         ArtifactError: the store is corrupt, or another process works in it.
@@ -119,18 +94,17 @@ def train_shadow_models(
     """
     if plan.train_size >= len(features):
         raise ParameterError("train_size", plan.train_size, f"less than the {len(features)} records of the pool")
-    pool = {"features": features, "labels": labels}
+    pool, how = {"features": features, "labels": labels}, settings or AttackSettings()
     tasks = shadow_tasks(plan, digest_of(pool), int(labels.max()) + 1, features.shape[1:])
 
     def prepare(missing: Sequence[Task], workers: int) -> None:
         store.put(pool)
-        if announce is not None:
-            announce(estimate_cost(missing, store, workers))
+        if how.announce is not None:
+            how.announce(expected_cost(missing, store, workers))
 
-    execute(tasks, train_block, store, engine, progress, plan=described, prepare=prepare, timeout=timeout)
-    blocks = [store.load(task) for task in tasks]
-    included = inclusion(plan, len(features))
-    return ShadowModels(_confidence(blocks, included.shape), included)
+    execute(tasks, train_block, store, how.engine, how.progress, plan=described, prepare=prepare, timeout=how.timeout)
+    confidence = np.concatenate([store.load(task)["confidence"] for task in tasks])[: plan.models]
+    return ShadowModels(confidence, inclusion(plan, len(features)))
 
 
 def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape: Sequence[int]) -> list[Task]:
@@ -161,8 +135,8 @@ def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape
     return [Task("shadow-block", {**common, "number": i}) for i in range(-(-plan.models // size))]
 
 
-def estimate_cost(tasks: Sequence[Task], store: Store, workers: int) -> Cost:
-    """Measure a few steps of the first task, and multiply.
+def expected_cost(tasks: Sequence[Task], store: Store, workers: int) -> str:
+    """What is still to be done with ``workers`` tasks at once: a few steps of the first are measured, and multiplied.
 
     The time of evaluation and of other machines' different speed is not in it.
     """
@@ -175,18 +149,13 @@ def estimate_cost(tasks: Sequence[Task], store: Store, workers: int) -> Cost:
         block.train(steps)
         seconds.append(time.perf_counter() - start)
     each = max(seconds[1] - seconds[0], 0.0) / probe
-    rounds = -(-len(tasks) // workers)
-    return Cost(len(tasks) * len(block.seeds), len(tasks), rounds * (seconds[0] + each * block.steps), workers)
+    expected = -(-len(tasks) // workers) * (seconds[0] + each * block.steps)
+    models = f"{len(tasks) * len(block.seeds)} shadow models to train in {len(tasks)} tasks"
+    return f"{models}, {workers} at a time: about {expected:.0f} s"
 
 
 def train_block(store: Store, task: Task) -> dict[str, np.ndarray]:
-    """The work of one task: confidences of its models in the pool.
-
-    Raises:
-        ArtifactError: the task is of another kind.
-    """
-    if task.kind != "shadow-block":
-        raise ArtifactError(f"unknown kind of task {task.kind!r}")
+    """The work of one task: confidences of its models in the pool."""
     return ShadowBlock.of(task, store).result()
 
 
@@ -196,13 +165,3 @@ def inclusion(plan: ShadowPlan, pool: int) -> np.ndarray:
     for number, row in enumerate(included):
         row[members_of(plan.seed, number, pool, plan.train_size)] = True
     return included
-
-
-def _confidence(blocks: list[dict[str, np.ndarray]], shape: tuple[int, ...]) -> np.ndarray:
-    try:
-        array = np.concatenate([block["confidence"] for block in blocks])[: shape[0]]
-    except (KeyError, ValueError):
-        raise ArtifactError("a shadow task holds no proper 'confidence'") from None
-    if array.shape != shape:
-        raise ArtifactError(f"shadow tasks hold 'confidence' of shape {array.shape}, not {shape}")
-    return array

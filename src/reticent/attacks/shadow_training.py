@@ -96,7 +96,7 @@ class ShadowBlock:
                 self._fit(modules[0], steps)
                 return lambda features: modules[0].eval()(features)[None]
             models = StackedMLP(modules)
-            train_stacked(models, self.config, self.features, self.labels, self.members, self.seeds, steps)
+            self.train_stacked(models, steps)
         return models.logits
 
     def _module(self, seed: int) -> nn.Module:
@@ -116,6 +116,40 @@ class ShadowBlock:
         for mean in averages:
             mean.install()
 
+    def train_stacked(self, models: StackedMLP, steps: int) -> None:
+        """DP-SGD of the configuration on all models at once, in place.
+
+        Args:
+            models: with their initial weights, one for each seed.
+        """
+        settings = make_settings(self.config, len(self.members[0]))
+        draw, rate, size = settings.sampler.batches, settings.sample_rate, settings.batch_size
+        streams = [
+            draw(SeededSource(seed, Stream.SAMPLING), len(chosen), rate, size)
+            for seed, chosen in zip(self.seeds, self.members, strict=True)
+        ]
+        noise = [SeededSource(seed, Stream.NOISE) for seed in self.seeds]
+        optimiser, averages = optimiser_of(self.config, steps, models.parameters), _averages(self.config)
+        of_records, of_labels = Workspace(self.features), Workspace(self.labels)
+        for mean in averages:
+            mean.begin(models.parameters, steps)
+        for step in range(steps):
+            batches = [chosen[next(stream)] for chosen, stream in zip(self.members, streams, strict=True)]
+            index, weights = _pad(batches, 1.0 / settings.divisor)
+            where = torch.from_numpy(index).to(self.features.device)
+            models.add_gradients(
+                rows_in(of_records, self.features, where),
+                rows_in(of_labels, self.labels, where),
+                torch.from_numpy(weights).to(self.features.device),
+                self.config.max_grad_norm,
+            )
+            _add_noise(models.parameters, noise, settings.noise_multiplier * settings.max_grad_norm / settings.divisor)
+            optimiser.step()
+            for mean in averages:
+                mean.add(step)
+        for mean in averages:
+            mean.install()
+
     def result(self) -> dict[str, np.ndarray]:
         """Confidences of the trained models in the pool."""
         answer = self.train(self.steps)
@@ -127,53 +161,6 @@ class ShadowBlock:
                 logits = answer(self.features[start:stop]).cpu().numpy()
                 parts.append(scaled_confidence(logits, labels[start:stop]).astype(np.float32))
         return {"confidence": np.concatenate(parts, axis=1)}
-
-
-def train_stacked(
-    models: StackedMLP,
-    config: TrainConfig,
-    features: torch.Tensor,
-    labels: torch.Tensor,
-    members: Sequence[np.ndarray],
-    seeds: Sequence[int],
-    steps: int,
-) -> None:
-    """DP-SGD of ``config`` on K models at once, in place.
-
-    Args:
-        models: K models with their initial weights.
-        features, labels: the pool, on the models' device.
-        members: K arrays of equal length: positions in the pool of each model's training records.
-        seeds: K seeds of masks and noise.
-    """
-    settings = make_settings(config, len(members[0]))
-    streams = [
-        settings.sampler.batches(
-            SeededSource(seed, Stream.SAMPLING), len(chosen), settings.sample_rate, settings.batch_size
-        )
-        for seed, chosen in zip(seeds, members, strict=True)
-    ]
-    noise = [SeededSource(seed, Stream.NOISE) for seed in seeds]
-    optimiser, averages = optimiser_of(config, steps, models.parameters), _averages(config)
-    of_records, of_labels = Workspace(features), Workspace(labels)
-    for mean in averages:
-        mean.begin(models.parameters, steps)
-    for step in range(steps):
-        batches = [chosen[next(stream)] for chosen, stream in zip(members, streams, strict=True)]
-        index, weights = _pad(batches, 1.0 / settings.divisor)
-        where = torch.from_numpy(index).to(features.device)
-        models.add_gradients(
-            rows_in(of_records, features, where),
-            rows_in(of_labels, labels, where),
-            torch.from_numpy(weights).to(features.device),
-            config.max_grad_norm,
-        )
-        _add_noise(models.parameters, noise, settings.noise_multiplier * settings.max_grad_norm / settings.divisor)
-        optimiser.step()
-        for mean in averages:
-            mean.add(step)
-    for mean in averages:
-        mean.install()
 
 
 def _averages(config: TrainConfig) -> list[WeightAverage]:

@@ -22,9 +22,9 @@ _SAME = 1e-5
 def spread_effect(along: np.ndarray, claim: DPSGD) -> Check:
     """Along a gradient spread over all layers the run adds up to Binomial(steps * records, q) and noise, or to less."""
     trials = claim.steps * (claim.dataset_size or 1)
-    total = np.array([along.sum()])
-    finding = f"spread gradients add up to rate {total[0] / trials:.4g} where {claim.sample_rate:.4g} is expected"
-    return Check("spread gradients", float(_tail(total, trials, claim)[0]), finding)
+    total = float(along.sum())
+    finding = f"spread gradients add up to rate {total / trials:.4g} where {claim.sample_rate:.4g} is expected"
+    return Check("spread gradients", _tail(total, trials, claim), finding)
 
 
 def large_batches(batch: np.ndarray, claim: DPSGD) -> Check:
@@ -34,7 +34,7 @@ def large_batches(batch: np.ndarray, claim: DPSGD) -> Check:
     found = []
     for level in _CUTS:
         limit = size * q + float(special.ndtri(level)) * np.sqrt(size * q * (1.0 - q) + s**2)
-        share, above = float(_tail(np.array([limit]), size, one)[0]), int((batch > limit).sum())
+        share, above = _tail(limit, size, one), int((batch > limit).sum())
         words = f"{above} of {len(batch)} counts are above {limit:.4g} where {share * len(batch):.3g} are expected"
         found.append((two_sided(above, len(batch), share), words))
     return worst_of("large noisy batches", found)
@@ -68,19 +68,18 @@ def moves_between_steps(moves: tuple[np.ndarray, np.ndarray] | None) -> Check:
 def sampling_rate(batch: np.ndarray, claim: DPSGD) -> Check:
     """All batches together are Binomial(steps * records, q) records, and noise."""
     trials = claim.steps * (claim.dataset_size or 1)
-    total = np.array([batch.sum()])
+    total = float(batch.sum())
     upper, lower = _tail(total, trials, claim), _tail(total, trials, claim, below=True)
-    rate = float(total[0]) / trials
-    finding = f"records take part at rate {rate:.4g} where {claim.sample_rate:.4g} is claimed"
-    return Check("sampling rate", min(1.0, 2.0 * float(min(upper[0], lower[0]))), finding)
+    finding = f"records take part at rate {total / trials:.4g} where {claim.sample_rate:.4g} is claimed"
+    return Check("sampling rate", min(1.0, 2.0 * min(upper, lower)), finding)
 
 
-def _tail(totals: np.ndarray, trials: int, claim: DPSGD, *, below: bool = False) -> np.ndarray:
+def _tail(total: float, trials: int, claim: DPSGD, *, below: bool = False) -> float:
     """P(Binomial(trials, q) + N(0, steps s^2) beyond the total), summed over the binomial between ``_TAILS``."""
     low, high = stats.binom.ppf(_TAILS, trials, claim.sample_rate)
     counts = np.arange(max(0, int(low) - 1), min(trials, int(high) + 2) + 1)
     weights = stats.binom.pmf(counts, trials, claim.sample_rate)
     scale = claim.noise_multiplier * np.sqrt(claim.steps)
-    further = (totals[:, None] - counts) / scale
-    tails = special.ndtr(further if below else -further) @ weights
-    return np.minimum(tails + max(0.0, 1.0 - weights.sum()), 1.0)
+    further = (total - counts) / scale
+    tail = float(special.ndtr(further if below else -further) @ weights)
+    return min(tail + max(0.0, 1.0 - float(weights.sum())), 1.0)

@@ -1,4 +1,4 @@
-"""Claims that an audit tests: maps from false positive rate to least false negative rate.
+"""Claims that an audit tests, maps from false positive rate to least false negative rate; and evidence against them.
 
 The three families are nested: a larger parameter allows a stronger attacker, so whatever rejects one
 member rejects every smaller one and the lower bound is the end of the rejected range.
@@ -6,9 +6,10 @@ member rejects every smaller one and the lower bound is the end of the rejected 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -27,6 +28,46 @@ class Tested(Protocol):
         """Least false negative rates that are allowed, or less, at false positive rates ``alpha``."""
 
     def __hash__(self) -> int: ...
+
+
+Ordering = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Rates (alpha, beta) to a number, non-increasing in both: which pairs of counts tell more."""
+
+
+def probits(alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """The mu that error rates would give, capped below: the ordering for claims of any shape."""
+    return np.maximum(-ndtri(alpha) - ndtri(beta), -1e3)
+
+
+class Evidence(ABC):
+    """What scores show of an attack, at a share of the significance."""
+
+    theorem: ClassVar[str]
+
+    @abstractmethod
+    def p_value(self, claim: Tested) -> float:
+        """Probability, at most, of scores this telling if the release satisfies ``claim``."""
+
+    @property
+    @abstractmethod
+    def perfect(self) -> Evidence:
+        """The same sizes without a single error."""
+
+    def test(self, significance: float, ordering: Ordering = probits) -> Callable[[Tested], bool]:
+        """Whether a claim is rejected at ``significance``, in (0, 1), for many claims.
+
+        Args:
+            ordering: which counts tell more, where both errors are counted.
+        """
+        return lambda claim: self.p_value(claim) <= significance
+
+    def rejects(self, claim: Tested, significance: float) -> bool:
+        """Whether this is too telling for the claim."""
+        return self.test(significance)(claim)
+
+
+Shares = tuple[tuple[Evidence, float], ...]
+"""Pieces of evidence, each with its share of the significance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +142,11 @@ def largest_rejected(rejects: Callable[[float], bool], limit: float, tolerance: 
     low, high = 0.0, min(1.0, limit)
     while high < limit and rejects(high):
         low, high = high, 2.0 * high
+    return end_between(rejects, low, high, tolerance)
+
+
+def end_between(rejects: Callable[[float], bool], low: float, high: float, tolerance: float = 1e-6) -> float:
+    """The end of the rejected range, from below, where ``low`` is rejected and ``high`` is not."""
     while high - low > tolerance * max(high, 1e-3):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if rejects(middle) else (low, middle)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.auditing.intervals import dkw_radius
+from reticent.auditing.intervals import Measured, dkw_radius
 from reticent.auditing.lower_bounds import notes_on
 from reticent.auditing.scores import Scores
-from reticent.curves import TradeOff
-from reticent.proofs import Claim
 from reticent.proofs.references import cite
 
 _POINTS_IN_JSON = 201
 
 
 @dataclass(frozen=True, eq=False)
-class EmpiricalTradeOff:
+class EmpiricalTradeOff(Measured):
     """Least false negative rate of "member if score > t" against its false positive rate.
 
     With probability at least ``confidence`` both error rates are within their radius of the true ones
@@ -35,7 +33,6 @@ class EmpiricalTradeOff:
         confidence: simultaneous over all thresholds.
         notes: conditions, one sentence each.
         theorems: keys of ``reticent.proofs.references``.
-        claim: always ``Claim.EMPIRICAL``.
     """
 
     alpha: np.ndarray
@@ -45,7 +42,6 @@ class EmpiricalTradeOff:
     confidence: float
     notes: tuple[str, ...] = ()
     theorems: tuple[str, ...] = ()
-    claim: Claim = Claim.EMPIRICAL
 
     def estimate(self, alpha: ArrayLike) -> np.ndarray:
         """Empirical beta at the largest threshold set with empirical FPR <= ``alpha``; any shape."""
@@ -59,29 +55,10 @@ class EmpiricalTradeOff:
         """Lower end of the band."""
         return self._step(self.alpha - self.alpha_radius, np.maximum(self.beta - self.beta_radius, 0.0), alpha)
 
-    def contains(self, curve: TradeOff) -> bool:
-        """Whether ``curve`` lies in the band at every alpha: can it be the true curve of this attack?"""
-        starts = np.clip(self.alpha + self.alpha_radius, 0.0, 1.0)
-        below_upper = curve.beta(starts) <= self.upper(starts) + 1e-12
-        ends = np.append((self.alpha - self.alpha_radius)[1:], 1.0)
-        inside = ends > 0.0
-        floor = np.maximum(self.beta - self.beta_radius, 0.0)[inside]
-        above_lower = curve.beta(np.minimum(ends[inside], 1.0)) >= floor - 1e-12
-        return bool(np.all(below_upper) and np.all(above_lower))
-
     def to_json(self) -> dict[str, object]:
         """At most 201 points, so that a report stays small; plain values only."""
         keep = np.unique(np.linspace(0, len(self.alpha) - 1, _POINTS_IN_JSON).astype(int))
-        return {
-            "alpha": self.alpha[keep].tolist(),
-            "alpha_radius": self.alpha_radius,
-            "beta": self.beta[keep].tolist(),
-            "beta_radius": self.beta_radius,
-            "claim": str(self.claim),
-            "confidence": self.confidence,
-            "notes": list(self.notes),
-            "theorems": list(self.theorems),
-        }
+        return Measured.to_json(replace(self, alpha=self.alpha[keep], beta=self.beta[keep]))
 
     def _step(self, starts: np.ndarray, values: np.ndarray, alpha: ArrayLike) -> np.ndarray:
         """Value of the last start at or before ``alpha``; 1 before the first."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from reticent.auditing.scores import ONE, Design, MetaValue, Scores
 from reticent.errors import ArtifactError, ParameterError, needing
-from reticent.io import files
+from reticent.io import files, strict
 from reticent.io.npz import read_arrays
 
 _MOST_BYTES = 1 << 28
@@ -93,8 +93,10 @@ def _read_npz(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]
         most = 8 * MOST_SCORES + 8 * _MOST_META
         arrays = read_arrays(stream, str(file), ("member", "non_member"), most, also=("meta",))
     _check_count(file, arrays["member"].size + arrays["non_member"].size)
-    meta = arrays.get("meta")
-    return arrays["member"], arrays["non_member"], {} if meta is None else _parse_meta(file, meta)
+    meta = arrays.get("meta", np.array("{}"))
+    if meta.dtype.kind != "U" or meta.shape != ():
+        raise ArtifactError(f"{file}: meta must be one short text")
+    return arrays["member"], arrays["non_member"], _meta(file, str(meta))
 
 
 def _check_count(file: Path, scores: int) -> None:
@@ -102,27 +104,11 @@ def _check_count(file: Path, scores: int) -> None:
         raise ArtifactError(f"{file}: holds {scores} scores, at most {MOST_SCORES} are read")
 
 
-def _parse_meta(file: Path, meta: np.ndarray) -> dict[str, MetaValue]:
-    if meta.dtype.kind != "U" or meta.shape != () or meta.nbytes > 4 * _MOST_META:
-        raise ArtifactError(f"{file}: meta must be one short text")
-    return read_json_object(file, str(meta[()]))
-
-
-def read_json_object(file: Path, text: str) -> dict[str, MetaValue]:
-    """A flat JSON object; NaN, infinities and nesting are refused.
-
-    Raises:
-        ArtifactError: ``text`` is not strict JSON, or no flat object; the message names ``file``.
-    """
-
-    def refuse(token: str) -> None:
-        raise ValueError(f"{token} is not JSON")
-
-    try:
-        meta = json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise ArtifactError(f"{file}: meta is not strict JSON") from error
-    if not isinstance(meta, dict) or any(isinstance(value, dict | list) for value in meta.values()):
+def _meta(file: Path, text: str) -> dict[str, MetaValue]:
+    if len(text) > _MOST_META:
+        raise ArtifactError(f"{file}: its meta is too long")
+    meta = strict.loads(text, f"{file}: meta")
+    if not isinstance(meta, dict):
         raise ArtifactError(f"{file}: meta must be a flat JSON object")
     return meta
 
@@ -189,10 +175,8 @@ def _read_parquet(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaVal
     if any(table.column(name).null_count for name in ("score", "member")):
         raise ArtifactError(f"{file}: holds missing values")
     text = (schema.metadata or {}).get(b"reticent", b"{}")
-    if len(text) > _MOST_META:
-        raise ArtifactError(f"{file}: its meta is too long")
     score, member = table.column("score").to_numpy(), table.column("member").to_numpy()
-    return (*_divide(score.astype(float), member), read_json_object(file, text.decode("utf-8", "replace")))
+    return (*_divide(score.astype(float), member), _meta(file, text.decode("utf-8", "replace")))
 
 
 def _divide(score: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -222,7 +206,6 @@ def _parquet_bytes(scores: Scores) -> bytes:
 
 
 def _csv_bytes(scores: Scores) -> bytes:
-    rows = [f"{value!r},1" for value in scores.member.tolist()] + [
-        f"{value!r},0" for value in scores.non_member.tolist()
-    ]
+    sides = (scores.member, 1), (scores.non_member, 0)
+    rows = [f"{value!r},{member}" for side, member in sides for value in side.tolist()]
     return ("score,member\n" + "\n".join(rows) + "\n").encode()

@@ -36,14 +36,6 @@ class ShadowScores:
     keep: np.ndarray
     values: np.ndarray
 
-    def __post_init__(self) -> None:
-        if self.keep.dtype != bool or self.keep.ndim != 2 or self.values.ndim != 3:
-            raise ParameterError(
-                "keep", f"{self.keep.dtype} of {self.keep.ndim} dimensions", "models x records, boolean"
-            )
-        if self.values.shape[:2] != self.keep.shape or not np.all(np.isfinite(self.values)):
-            raise ParameterError("values", f"shape {self.values.shape}", "models x records x augmentations, finite")
-
 
 def import_lira(folder: str | os.PathLike[str]) -> ShadowScores:
     """Read ``experiment_i_of_n/{keep.npy, scores/<epoch>.npy}`` (also with hyphens), newest epoch of each.
@@ -62,10 +54,12 @@ def import_lira(folder: str | os.PathLike[str]) -> ShadowScores:
         raise ArtifactError(f"{root}: the experiments do not have the same shape")
     if any(k.dtype.kind not in "bu" or k.max(initial=0) > 1 for k in keep) or values[0].dtype.kind != "f":
         raise ArtifactError(f"{root}: keep.npy must be boolean and scores floating point")
-    try:
-        return ShadowScores(np.stack(keep).astype(bool), np.stack(values).astype(float))
-    except ParameterError as error:
-        raise ArtifactError(f"{root}: {error}") from error
+    shadows = ShadowScores(np.stack(keep).astype(bool), np.stack(values).astype(float))
+    fits = shadows.keep.ndim == 2 and shadows.values.ndim == 3 and shadows.values.shape[:2] == shadows.keep.shape
+    if not fits or not np.all(np.isfinite(shadows.values)):
+        known = "models x records x augmentations, finite"
+        raise ArtifactError(f"{root}: values must be {known}, got shape {shadows.values.shape}")
+    return shadows
 
 
 def import_privacy_meter(path: str | os.PathLike[str], model: int = 0) -> Scores:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,20 +19,27 @@ from reticent import _check
 from reticent.proofs import Claim
 
 
+@dataclass(frozen=True, slots=True)
 class Measured:
-    """A result of an audit: a dataclass that can be written down."""
+    """A result of an audit: a dataclass that can be written down.
 
-    __slots__ = ()
+    Attributes:
+        claim: what it may be taken for.
+    """
+
+    claim: ClassVar[Claim] = Claim.EMPIRICAL
 
     def to_json(self) -> dict[str, object]:
-        """All fields as plain values: strings, finite numbers, lists and None."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return {name: _plain(values[name]) for name in sorted(values)}
+        """All fields, and ``claim``, as plain values: strings, finite numbers, lists and None."""
+        return {name: _plain(getattr(self, name)) for name in sorted(["claim", *(f.name for f in fields(self))])}
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, tuple):
-        return list(value)
+    match value:
+        case tuple():
+            return list(value)
+        case np.ndarray():
+            return value.tolist()
     return str(value) if isinstance(value, StrEnum) else value
 
 
@@ -54,7 +62,6 @@ class ConfidenceInterval(Measured):
         confidence: probability, over repetitions of the whole audit, that the interval covers.
         validity: whether that holds for every sample size.
         method: the construction, in a few words.
-        claim: always ``Claim.EMPIRICAL``.
     """
 
     lower: float
@@ -63,7 +70,6 @@ class ConfidenceInterval(Measured):
     confidence: float
     validity: Validity
     method: str
-    claim: Claim = Claim.EMPIRICAL
 
 
 def upper_proportion(successes: ArrayLike, trials: ArrayLike, significance: ArrayLike) -> np.ndarray:
@@ -84,19 +90,6 @@ def lower_proportion(successes: ArrayLike, trials: ArrayLike, significance: Arra
     k, n, a = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (successes, trials, significance)))
     none = k <= 0
     return np.where(none, 0.0, betaincinv(np.where(none, 1.0, k), np.where(none, 1.0, n - k + 1.0), a))
-
-
-def proportion(successes: int, trials: int, confidence: float = 0.95) -> ConfidenceInterval:
-    """Two-sided Clopper-Pearson interval of a binomial proportion.
-
-    Raises:
-        ParameterError: ``trials`` is not a count, or ``confidence`` is not in (0, 1).
-    """
-    _check.count(trials=trials)
-    a = 0.5 * (1.0 - _check.open_fraction(confidence=confidence))
-    lower, upper = lower_proportion(successes, trials, a), upper_proportion(successes, trials, a)
-    value = successes / trials
-    return ConfidenceInterval(float(lower), value, float(upper), confidence, Validity.FINITE_SAMPLE, "Clopper-Pearson")
 
 
 def dkw_radius(trials: int, significance: float) -> float:

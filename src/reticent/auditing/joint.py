@@ -10,16 +10,16 @@ interval (Berger and Boos 1994), which costs a tenth of the significance.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import bdtr, ndtri
+from scipy.special import bdtr
 
-from reticent.auditing.claims import Tested
+from reticent.auditing.claims import Evidence, Ordering, Tested, probits
 from reticent.auditing.intervals import lower_proportion, upper_proportion
 from reticent.curves import binomial
-
-Ordering = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _TIE = 1e-9
 _SPENT = 0.1
@@ -28,49 +28,66 @@ _CELLS = 96
 _BLOCKS = 320
 _NEGLECTED = 1e-17
 """Blocks less probable than this are counted as telling without looking."""
+SMALLEST_P = 1e-12
+"""No p-value is reported below this."""
 
 
-class JointTest:
-    """The test for one pair of counts at one significance; ``rejects`` may be asked for many claims.
+@dataclass(frozen=True, slots=True)
+class FixedCounts(Evidence):
+    """Errors at a threshold that does not depend on the counted scores.
 
-    Args:
+    Attributes:
+        threshold: "member" is guessed for scores strictly above it.
         false_positives, non_members: counts on the side of H0.
         false_negatives, members: counts on the side of H1.
-        significance: of the whole test.
-        ordering: (alpha, beta) to a number, non-increasing in both: which pairs of counts tell more.
-
-    Everything is rounded towards not rejecting: rates on a cell are replaced by the pair of its ends that
-    makes telling counts most likely, and counts of false positives are treated in blocks by their first one.
     """
 
-    def __init__(
-        self,
-        false_positives: int,
-        non_members: int,
-        false_negatives: int,
-        members: int,
-        significance: float,
-        ordering: Ordering,
-    ) -> None:
-        self._members = members
-        self._level = (1.0 - _SPENT) * significance
-        self._upper, starts, mass, alpha = _seen(false_positives, non_members, significance)
+    theorem: ClassVar[str] = "RETICENT:audit-thresholds"
+    threshold: float
+    false_positives: int
+    non_members: int
+    false_negatives: int
+    members: int
 
-        def telling(misses: np.ndarray) -> np.ndarray:
-            return ordering(alpha[: len(misses)], upper_proportion(misses, members, 0.5 * significance))
+    def p_value(self, claim: Tested) -> float:
+        """The least significance at which the claim is rejected, from above; 1 if it never is."""
+        if not self.rejects(claim, 1.0 - SMALLEST_P):
+            return 1.0
+        if self.rejects(claim, SMALLEST_P):
+            return SMALLEST_P
+        low, high = np.log(SMALLEST_P), 0.0
+        while high - low > 1e-3:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.rejects(claim, float(np.exp(middle))) else (middle, high)
+        return float(np.exp(high))
 
-        end = upper_proportion(false_negatives, members, 0.5 * significance)
-        observed = float(ordering(alpha[-1], end))
-        misses = _most_misses(telling, len(starts), members, observed)
-        self._cell, block = np.nonzero((mass > _NEGLECTED) & (misses >= 0.0))
-        self._mass, self._misses = mass[self._cell, block], misses[block]
+    @property
+    def perfect(self) -> FixedCounts:
+        return replace(self, false_positives=0, false_negatives=0)
 
-    def rejects(self, claim: Tested) -> bool:
-        """Whether counts at least this telling are improbable for every pair of rates the claim allows."""
-        beta = np.clip(claim.beta(self._upper), 0.0, 1.0)
-        telling = self._mass * bdtr(self._misses, self._members, beta[self._cell])
-        chance = np.bincount(self._cell, telling, minlength=_CELLS) + _BLOCKS * _NEGLECTED
-        return bool(np.max(chance) <= self._level)
+    def test(self, significance: float, ordering: Ordering = probits) -> Callable[[Tested], bool]:
+        """Whether counts at least this telling are improbable for every pair of rates the claim allows.
+
+        Everything is rounded towards not rejecting: rates on a cell are replaced by the pair of its ends that
+        makes telling counts most likely, and counts of false positives are treated in blocks by their first one.
+        """
+        upper, starts, mass, alpha = _seen(self.false_positives, self.non_members, significance)
+
+        def told(misses: np.ndarray) -> np.ndarray:
+            return ordering(alpha[: len(misses)], upper_proportion(misses, self.members, 0.5 * significance))
+
+        end = upper_proportion(self.false_negatives, self.members, 0.5 * significance)
+        misses = _most_misses(told, len(starts), self.members, float(ordering(alpha[-1], end)))
+        cell, block = np.nonzero((mass > _NEGLECTED) & (misses >= 0.0))
+        mass, misses = mass[cell, block], misses[block]
+
+        def rejects(claim: Tested) -> bool:
+            beta = np.clip(claim.beta(upper), 0.0, 1.0)
+            telling = mass * bdtr(misses, self.members, beta[cell])
+            chance = np.bincount(cell, telling, minlength=_CELLS) + _BLOCKS * _NEGLECTED
+            return bool(np.max(chance) <= (1.0 - _SPENT) * significance)
+
+        return rejects
 
 
 @lru_cache(maxsize=64)  # the bounds of one audit ask for the same counts again, at the same significances
@@ -84,11 +101,6 @@ def _seen(
     starts, mass = binomial.shared_blocks(rates[:-1], non_members, _BLOCKS)
     ends = upper_proportion(np.append(starts, false_positives), non_members, 0.5 * significance)
     return rates[1:], starts, mass, ends
-
-
-def probits(alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """The mu that error rates would give, capped below: the ordering for claims of any shape."""
-    return np.maximum(-ndtri(alpha) - ndtri(beta), -1e3)
 
 
 def _most_misses(telling: Callable[[np.ndarray], np.ndarray], blocks: int, members: int, observed: float) -> np.ndarray:

@@ -9,20 +9,27 @@ records and neglect what members of one run share; every result then says so.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
 from reticent import _check
-from reticent.auditing.claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
+from reticent.auditing.claims import (
+    ApproximateDP,
+    GaussianClaim,
+    Ordering,
+    Shares,
+    Tested,
+    largest_rejected,
+    probits,
+)
 from reticent.auditing.intervals import Measured
-from reticent.auditing.joint import Ordering, probits
+from reticent.auditing.joint import FixedCounts
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
-from reticent.auditing.thresholds import BetweenValues, Evidence, FixedCounts, NormalScores, Ranks, ThresholdRule
+from reticent.auditing.thresholds import BetweenValues, NormalScores, RankCounts, Ranks, ThresholdRule
 from reticent.curves import GaussianTradeOff
-from reticent.proofs import Claim
 from reticent.proofs.references import cite
 
 _LARGEST_EPSILON = 500.0
@@ -35,8 +42,6 @@ _DRAWN = 1e-3
 """Relative width to which a bound from a drawn law is searched."""
 _SHARED_RUN = "The records share one training run; the confidence neglects the dependence this may cause."
 _ONE_RUN = "All canaries share one run; the confidence holds if their scores are independent given the data."
-
-
 _FEW_VALUES = "The scores have few values, and thresholds lie between them; holds if the attack can give no others."
 
 
@@ -66,7 +71,6 @@ class LowerBound(Measured):
         thresholds: the thresholds that were counted.
         theorems: keys of ``reticent.proofs.references``.
         notes: conditions, one sentence each.
-        claim: always ``Claim.EMPIRICAL``.
     """
 
     quantity: Quantity
@@ -78,7 +82,6 @@ class LowerBound(Measured):
     thresholds: tuple[float, ...]
     theorems: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    claim: Claim = Claim.EMPIRICAL
 
     @property
     def title(self) -> str:
@@ -92,16 +95,20 @@ class _Family:
     """A nested family of claims.
 
     Attributes:
+        quantity: the parameter.
         member: the claim with this parameter.
         of_rates: the parameter that a pair (alpha, beta) of rates would give.
         limit: a parameter that no finite sample can reject.
         small: claims up to this parameter are tested as those of mu are, the others by the family's own test.
+        delta: the delta that goes with epsilon.
     """
 
+    quantity: Quantity
     member: Callable[[float], Tested]
     of_rates: Ordering
     limit: float
     small: float = 0.0
+    delta: float | None = None
 
 
 def audit_epsilon(
@@ -121,21 +128,28 @@ def audit_epsilon(
     """
     delta = _check.fraction(delta=delta)
     family = _Family(
-        lambda e: ApproximateDP(e, delta), lambda a, b: least_epsilon(a, b, delta), _LARGEST_EPSILON, SMALL_EPSILON
+        Quantity.EPSILON,
+        lambda e: ApproximateDP(e, delta),
+        lambda a, b: least_epsilon(a, b, delta),
+        _LARGEST_EPSILON,
+        SMALL_EPSILON,
+        delta,
     )
-    return _bound(Quantity.EPSILON, family, scores, rule, confidence, delta)
+    return _bound(family, scores, rule, confidence)
 
 
 def audit_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu: the release is not ``value``-GDP. ``NormalScores()`` by default; else as ``audit_epsilon``."""
-    family = _Family(GaussianClaim, probits, _LARGEST_MU)
-    return _bound(Quantity.MU, family, scores, rule or BetweenValues.of(scores) or NormalScores(), confidence, None)
+    family = _Family(Quantity.MU, GaussianClaim, probits, _LARGEST_MU)
+    return _bound(family, scores, rule or BetweenValues.of(scores) or NormalScores(), confidence)
 
 
 def audit_advantage(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on the largest advantage, TPR - FPR; as ``audit_epsilon``, with 0.05 in place of epsilon 0.1."""
-    family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0, SMALL_ADVANTAGE)
-    return _bound(Quantity.ADVANTAGE, family, scores, rule, confidence, None)
+    family = _Family(
+        Quantity.ADVANTAGE, lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0, SMALL_ADVANTAGE
+    )
+    return _bound(family, scores, rule, confidence)
 
 
 def audit_epsilon_if_gaussian(
@@ -149,16 +163,14 @@ def audit_epsilon_if_gaussian(
     delta = _check.open_fraction(delta=delta)
     mu = audit_mu(scores, rule, confidence)
     notes = ("Holds only if the trade-off curve of the release is Gaussian.", *mu.notes)
-    return LowerBound(
-        Quantity.EPSILON,
-        gaussian_epsilon(mu.value, delta),
-        gaussian_epsilon(mu.ceiling, delta),
-        confidence,
-        mu.rule,
-        delta,
-        mu.thresholds,
-        cite(_IF_GAUSSIAN, *mu.theorems),
-        notes,
+    return replace(
+        mu,
+        quantity=Quantity.EPSILON,
+        value=gaussian_epsilon(mu.value, delta),
+        ceiling=gaussian_epsilon(mu.ceiling, delta),
+        delta=delta,
+        theorems=cite(_IF_GAUSSIAN, *mu.theorems),
+        notes=notes,
     )
 
 
@@ -175,62 +187,51 @@ def least_epsilon(alpha: np.ndarray, beta: np.ndarray, delta: float) -> np.ndarr
     return np.maximum(first, second)
 
 
-def _bound(
-    quantity: Quantity,
-    family: _Family,
-    scores: Scores,
-    rule: ThresholdRule | None,
-    confidence: float,
-    delta: float | None,
-) -> LowerBound:
+def _bound(family: _Family, scores: Scores, rule: ThresholdRule | None, confidence: float) -> LowerBound:
     """By RETICENT:audit-thresholds, RETICENT:audit-ranks or RETICENT:audit-normal-scores; a union bound over pieces."""
     significance = 1.0 - _check.open_fraction(confidence=confidence)
+
+    def shown_by(chosen: ThresholdRule) -> Shares:
+        return tuple((piece, share * significance) for piece, share in chosen.evidence(scores, family.of_rates))
+
     rule = rule or BetweenValues.of(scores)
-    own = _shared(rule or Ranks(), scores, family.of_rates, significance)
-    first = own if rule else _shared(NormalScores(), scores, family.of_rates, significance)
+    own = shown_by(rule or Ranks())
+    first = own if rule else shown_by(NormalScores())
     pieces = tuple(piece for piece, _ in (*own, *(() if rule else first)))
     return LowerBound(
-        quantity,
+        family.quantity,
         _value(family, first, own),
-        _value(family, _perfect(first), _perfect(own)),
+        _value(family, perfect(first), perfect(own)),
         confidence,
         str(rule) if rule else f"{NormalScores()}, ranks",
-        delta,
-        tuple(dict.fromkeys(piece.threshold for piece in pieces if not isinstance(piece, OrderCounts))),
+        family.delta,
+        tuple(dict.fromkeys(piece.threshold for piece in pieces if isinstance(piece, FixedCounts | RankCounts))),
         cite(*dict.fromkeys(piece.theorem for piece in pieces)),
         notes_on(scores.design, rule),
     )
 
 
-_Shares = tuple[tuple[Evidence, float], ...]
-"""Pieces of evidence, each with its share of the significance."""
-
-
-def _shared(rule: ThresholdRule, scores: Scores, ordering: Ordering, significance: float) -> _Shares:
-    evidence = rule.evidence(scores, ordering)
-    return tuple((piece, share * significance) for piece, share in zip(evidence, rule.shares, strict=True))
-
-
-def _perfect(pieces: _Shares) -> _Shares:
+def perfect(pieces: Shares) -> Shares:
+    """The evidence of an attack that makes no error."""
     return tuple((piece.perfect, share) for piece, share in pieces)
 
 
-def _value(family: _Family, first: _Shares, own: _Shares) -> float:
+def _value(family: _Family, first: Shares, own: Shares) -> float:
     """The largest parameter up to which every claim is rejected: small ones by ``first``, the others by ``own``.
 
     Each claim has one test at the full significance, chosen before the scores are seen. So the claim that is true is
     rejected with probability at most that, and without its rejection the bound does not exceed it.
     """
-    if family.small and not any(_test(*pair, probits)(family.member(family.small)) for pair in first):
+    if family.small and not any(piece.rejects(family.member(family.small), share) for piece, share in first):
         return _end(family, first, probits, family.small)
     return max(family.small, _end(family, own, family.of_rates, family.limit))
 
 
-def _end(family: _Family, pieces: _Shares, ordering: Ordering, limit: float) -> float:
+def _end(family: _Family, pieces: Shares, ordering: Ordering, limit: float) -> float:
     """The end of what any piece of evidence rejects. One that does not reject the largest so far ends before it."""
     best = 0.0
     for piece, share in pieces:
-        rejects = _of_parameters(family, _test(piece, share, ordering))
+        rejects = _of_parameters(family, piece.test(share, ordering))
         if best == 0.0 or rejects(best):
             tolerance = _DRAWN if isinstance(piece, OrderCounts) else 1e-6
             best = max(best, largest_rejected(rejects, limit, tolerance))
@@ -240,14 +241,6 @@ def _end(family: _Family, pieces: _Shares, ordering: Ordering, limit: float) -> 
 def _of_parameters(family: _Family, test: Callable[[Tested], bool]) -> Callable[[float], bool]:
     """Whether the claim with a parameter is rejected."""
     return lambda parameter: test(family.member(parameter))
-
-
-def _test(evidence: Evidence, significance: float, ordering: Ordering) -> Callable[[Tested], bool]:
-    match evidence:
-        case FixedCounts():
-            return evidence.test(significance, ordering).rejects
-        case _:
-            return lambda claim: evidence.rejects(claim, significance)
 
 
 def notes_on(design: Design, rule: ThresholdRule | None = None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ hence its law is largest for the attack whose rates are exactly the claimed curv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent.auditing import ties
-from reticent.auditing.claims import Tested
+from reticent.auditing.claims import Evidence, Tested
 from reticent.auditing.intervals import lower_proportion
 from reticent.auditing.scores import Scores, digest
 
@@ -29,7 +29,7 @@ _TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class OrderCounts:
+class OrderCounts(Evidence):
     """How members and non-members lie among each other.
 
     Attributes:
@@ -65,15 +65,11 @@ class OrderCounts:
         as_much = np.count_nonzero(drawn >= self.statistic - _TIE)
         return min(1.0, (1 + as_much) / (1 + DRAWS) / ties.SHARE)
 
-    def rejects(self, claim: Tested, significance: float) -> bool:
-        """Whether the p-value is at most ``significance``, in (0, 1)."""
-        return self.p_value(claim) <= significance
-
     @property
     def perfect(self) -> OrderCounts:
         """The same sizes, and every member above every non-member."""
         sides = np.zeros((1, len(kept_ranks(self.non_members)))), np.ones((1, len(kept_ranks(self.members))))
-        return OrderCounts(float(_statistic(*sides)[0]), self.non_members, self.members, self.seed)
+        return replace(self, statistic=float(_statistic(*sides)[0]))
 
 
 def normal_scores_power(claim: Tested, truth: Tested, non_members: int, members: int, significance: float) -> float:

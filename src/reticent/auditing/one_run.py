@@ -15,7 +15,15 @@ import numpy as np
 from scipy.special import bdtrc, betaincinv, ndtr
 
 from reticent import _check
-from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
+from reticent.auditing.claims import (
+    ApproximateDP,
+    GaussianClaim,
+    TangentTable,
+    Tested,
+    end_between,
+    largest_rejected,
+)
+from reticent.auditing.joint import SMALLEST_P
 from reticent.auditing.lower_bounds import LowerBound, Quantity
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.ties import SHARE, Edge, right_guesses
@@ -23,8 +31,6 @@ from reticent.curves import GaussianTradeOff, TradeOff, symmetrised
 from reticent.errors import ParameterError
 from reticent.proofs.references import cite
 
-SMALLEST_P = 1e-12
-"""No p-value is reported below this."""
 _STALLED = 1.0 + 1e-12
 """Growth below rounding counts as none: on the side of not rejecting."""
 _LARGEST_EPSILON = 100.0
@@ -190,15 +196,13 @@ def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) ->
     right = betaincinv(counts.correct, counts.guesses - counts.correct + 1.0, significance)
     if right <= 0.5:
         return 0.0
-    grid = np.linspace(0.0, min(np.log(right / (1.0 - right)), _LARGEST_EPSILON), _GRID)
-    low = next((float(e) for e in grid[::-1] if binomial_p_value(counts, float(e), delta) <= significance), None)
-    if low is None:
-        return 0.0
-    high = low + float(grid[1])
-    while high - low > 1e-6 * max(high, 1e-3):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if binomial_p_value(counts, middle, delta) <= significance else (low, middle)
-    return low
+
+    def refused(epsilon: float) -> bool:
+        return binomial_p_value(counts, epsilon, delta) <= significance
+
+    grid = np.linspace(0.0, min(np.log(right / (1.0 - right)), _LARGEST_EPSILON), _GRID).tolist()
+    low = next((epsilon for epsilon in reversed(grid) if refused(epsilon)), None)
+    return 0.0 if low is None else end_between(refused, low, low + grid[1])
 
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import bdtr
@@ -62,7 +63,7 @@ class Plan(Measured):
     level: float | None
     confidence: float
     theorems: tuple[str, ...]
-    claim: Claim = Claim.ESTIMATE
+    claim: ClassVar[Claim] = Claim.ESTIMATE
 
 
 def plan_audit(

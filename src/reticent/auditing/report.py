@@ -15,7 +15,7 @@ from reticent.auditing.roc import auc_interval, delong, tpr_interval
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.statistics import STATISTICS, Asked
 from reticent.auditing.thresholds import ThresholdRule
-from reticent.auditing.verdict import Verdict, audit_claim_as_scored
+from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 
@@ -114,27 +114,24 @@ def audit(
     if not isinstance(rule, ThresholdRule | None):
         known = "a rule of reticent.auditing, such as Ranks() or Bonferroni()"
         raise ParameterError("rule", rule, known)
-    claims, done = claims or {}, 0
+    claims, tell = claims or {}, progress or (lambda done, wanted: None)
     made = guesses
     if scores.design is Design.ONE_RUN and made is None:
         made = Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
-    asked = Asked(delta, rule, made, confidence, claims)
+    asked = Asked(delta, rule, made, confidence)
     statistics = [kind() for kind in STATISTICS.values() if kind.design in (None, scores.design)]
     wanted = len(statistics) + len(claims) + 1
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, wanted)
-
-    bounds, verdicts = [], {}
+    bounds: list[LowerBound] = []
+    verdicts: dict[str, Verdict] = {}
     for statistic in statistics:
         bounds.append(statistic.bound(scores, asked))
-        step()
+        tell(len(bounds), wanted)
     for name, curve in claims.items():
-        verdicts[name] = audit_claim_as_scored(scores, curve, rule, guesses, confidence)
-        step()
+        if scores.design is Design.ONE_RUN:
+            verdicts[name] = audit_claim_one_run(scores, curve, guesses, confidence)
+        else:
+            verdicts[name] = audit_claim(scores, curve, rule, confidence)
+        tell(len(bounds) + len(verdicts), wanted)
     report = AuditReport(
         scores,
         confidence,
@@ -145,7 +142,7 @@ def audit(
         tuple(bounds),
         verdicts,
     )
-    step()
+    tell(wanted, wanted)
     return report
 
 

@@ -90,8 +90,7 @@ def _clean(name: str, values: ArrayLike) -> np.ndarray:
 
 def _plain(meta: Mapping[str, MetaValue]) -> dict[str, MetaValue]:
     for key, value in meta.items():
-        if not isinstance(key, str) or not (value is None or isinstance(value, str | int | float | bool)):
-            raise ParameterError("meta", {key: value}, "names to strings, finite numbers, booleans or None")
-        if isinstance(value, float) and not np.isfinite(value):
+        plain = isinstance(key, str) and isinstance(value, str | int | float | None)
+        if not plain or (isinstance(value, float) and not np.isfinite(value)):
             raise ParameterError("meta", {key: value}, "names to strings, finite numbers, booleans or None")
     return dict(meta)

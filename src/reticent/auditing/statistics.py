@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from reticent.auditing.lower_bounds import (
@@ -17,7 +16,6 @@ from reticent.auditing.lower_bounds import (
 from reticent.auditing.one_run import Guesses, audit_epsilon_one_run, audit_mu_one_run
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import ThresholdRule
-from reticent.curves import TradeOff
 from reticent.registry import Registry
 
 
@@ -30,14 +28,12 @@ class Asked:
         rule: how thresholds are chosen; None is the default of the statistic.
         guesses: for one run; None is the default of the statistic.
         confidence: of each statement, in (0, 1).
-        claims: claimed curves by name.
     """
 
     delta: float = 1e-5
     rule: ThresholdRule | None = None
     guesses: Guesses | None = None
     confidence: float = 0.95
-    claims: Mapping[str, TradeOff] = field(default_factory=dict)
 
 
 class Statistic(ABC):

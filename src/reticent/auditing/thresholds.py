@@ -8,7 +8,8 @@ each piece tests a claimed curve at its own share of the significance.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
@@ -16,53 +17,22 @@ import numpy as np
 from scipy.special import bdtr, betaincinv, ndtr
 
 from reticent import _check
-from reticent.auditing.claims import Tested
+from reticent.auditing.claims import Evidence, Ordering, Shares, Tested
 from reticent.auditing.intervals import upper_proportion
-from reticent.auditing.joint import JointTest, Ordering, probits
+from reticent.auditing.joint import FixedCounts
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Scores
 from reticent.errors import ParameterError
 
 _CELLS = 1024
 _REACH = 8.0
-_ALL_RANKS = 0.95
+ALL_RANKS = 0.95
+"""Of the significance of ``NormalScores``: what the test of all ranks may spend."""
 _FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
-class FixedCounts:
-    """Errors at a threshold that does not depend on the counted scores.
-
-    Attributes:
-        threshold: "member" is guessed for scores strictly above it.
-        false_positives, non_members: counts on the side of H0.
-        false_negatives, members: counts on the side of H1.
-    """
-
-    theorem: ClassVar[str] = "RETICENT:audit-thresholds"
-    threshold: float
-    false_positives: int
-    non_members: int
-    false_negatives: int
-    members: int
-
-    def test(self, significance: float, ordering: Ordering = probits) -> JointTest:
-        """The exact test of claims at one significance; ``ordering`` says which counts tell more."""
-        sides = self.false_positives, self.non_members, self.false_negatives, self.members
-        return JointTest(*sides, significance, ordering)
-
-    def rejects(self, claim: Tested, significance: float) -> bool:
-        """Whether the counts are too telling for the claim."""
-        return self.test(significance).rejects(claim)
-
-    @property
-    def perfect(self) -> FixedCounts:
-        """The same sizes without a single error."""
-        return FixedCounts(self.threshold, 0, self.non_members, 0, self.members)
-
-
-@dataclass(frozen=True, slots=True)
-class RankCounts:
+class RankCounts(Evidence):
     """Misses among members above the ``rank``-th largest non-member score.
 
     The true false positive rate there is stochastically at most Beta(rank, n - rank + 1), ties or not,
@@ -88,19 +58,14 @@ class RankCounts:
 
     def p_value(self, claim: Tested) -> float:
         """Probability, at most, of misses this few if the release satisfies ``claim``: by RETICENT:audit-ranks."""
-        return _rank_p_value(claim, *beta_cells(self.rank, self.non_members), self.false_negatives, self.members)
-
-    def rejects(self, claim: Tested, significance: float) -> bool:
-        """Whether the p-value is at most ``significance``, in (0, 1)."""
-        return self.p_value(claim) <= significance
+        edges, mass = beta_cells(self.rank, self.non_members)
+        # The summand grows with the rate, so the upper edge of each cell bounds it from above.
+        chance = bdtr(float(self.false_negatives), self.members, np.clip(claim.beta(edges), 0.0, 1.0))
+        return min(1.0, float(mass @ chance))
 
     @property
     def perfect(self) -> RankCounts:
-        """The same sizes without a single miss."""
-        return RankCounts(self.threshold, self.rank, self.non_members, 0, self.members)
-
-
-Evidence = FixedCounts | RankCounts | OrderCounts
+        return replace(self, false_negatives=0)
 
 
 @lru_cache(maxsize=256)
@@ -112,22 +77,12 @@ def beta_cells(rank: int, trials: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, mass
 
 
-def _rank_p_value(claim: Tested, edges: np.ndarray, mass: np.ndarray, misses: int, members: int) -> float:
-    # The summand grows with the rate, so the upper edge of each cell bounds it from above.
-    return min(1.0, float(mass @ bdtr(float(misses), members, np.clip(claim.beta(edges), 0.0, 1.0))))
-
-
 class ThresholdRule(ABC):
     """How thresholds are chosen; ``str`` spells it as ``--rule`` of the command line takes it."""
 
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """Of the significance, for each piece of evidence."""
-        return (1.0,)
-
     @abstractmethod
-    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
-        """What the thresholds show.
+    def evidence(self, scores: Scores, objective: Ordering) -> Shares:
+        """What the thresholds show, and how much of the significance each piece may spend.
 
         Args:
             objective: what a rule that chooses by the scores goes for.
@@ -146,8 +101,8 @@ class Given(ThresholdRule):
     def __str__(self) -> str:
         return _spelled("given", self.threshold)
 
-    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
-        return (count(scores.member, scores.non_member, self.threshold),)
+    def evidence(self, scores: Scores, objective: Ordering) -> Shares:
+        return _shared([count(scores.member, scores.non_member, self.threshold)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +122,8 @@ class Bonferroni(ThresholdRule):
     def __str__(self) -> str:
         return _spelled("bonferroni", *self.candidates)
 
-    @property
-    def shares(self) -> tuple[float, ...]:
-        return _equal(self.candidates)
-
-    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
-        return tuple(count(scores.member, scores.non_member, t) for t in self.candidates)
+    def evidence(self, scores: Scores, objective: Ordering) -> Shares:
+        return _shared([count(scores.member, scores.non_member, t) for t in self.candidates])
 
 
 class BetweenValues(Bonferroni):
@@ -208,12 +159,12 @@ class Split(ThresholdRule):
     def __str__(self) -> str:
         return _spelled("split", self.fraction)
 
-    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
+    def evidence(self, scores: Scores, objective: Ordering) -> Shares:
         """Errors of the unspent scores, at the threshold that is best for ``objective`` on the spent ones."""
         member = _part(scores.member, self.fraction, self.rng, "member")
         non_member = _part(scores.non_member, self.fraction, self.rng, "non_member")
         threshold = _best_threshold(member[0], non_member[0], objective)
-        return (count(member[1], non_member[1], threshold),)
+        return _shared([count(member[1], non_member[1], threshold)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +189,9 @@ class Ranks(ThresholdRule):
     def __str__(self) -> str:
         return _spelled("ranks", *self.levels)
 
-    @property
-    def shares(self) -> tuple[float, ...]:
-        return _equal(self.levels)
-
-    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
+    def evidence(self, scores: Scores, objective: Ordering) -> Shares:
         ordered = np.sort(scores.non_member)[::-1]
-        return tuple(_at_rank(scores.member, ordered, rank_for(level, len(ordered))) for level in self.levels)
+        return _shared([_at_rank(scores.member, ordered, rank_for(level, len(ordered))) for level in self.levels])
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,21 +205,18 @@ class NormalScores(ThresholdRule):
     def __str__(self) -> str:
         return "normal-scores"
 
-    @property
-    def shares(self) -> tuple[float, ...]:
-        ranks = Ranks().shares
-        return (_ALL_RANKS, *((1.0 - _ALL_RANKS) * share for share in ranks))
-
-    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
-        return (OrderCounts.of(scores), *Ranks().evidence(scores, objective))
+    def evidence(self, scores: Scores, objective: Ordering) -> Shares:
+        ranks = ((piece, (1.0 - ALL_RANKS) * share) for piece, share in Ranks().evidence(scores, objective))
+        return ((OrderCounts.of(scores), ALL_RANKS), *ranks)
 
 
 def _spelled(name: str, *values: float) -> str:
     return f"{name}:{','.join(f'{float(value)!r}' for value in values)}"
 
 
-def _equal(values: tuple[float, ...]) -> tuple[float, ...]:
-    return (1.0 / len(values),) * len(values)
+def _shared(pieces: Sequence[Evidence]) -> Shares:
+    """Each piece with an equal part."""
+    return tuple((piece, 1.0 / len(pieces)) for piece in pieces)
 
 
 def rank_for(level: float, trials: int) -> int:

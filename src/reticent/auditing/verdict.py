@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,14 +9,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent import _check
-from reticent.auditing.claims import GaussianClaim, TangentTable, Tested
+from reticent.auditing.claims import GaussianClaim, Shares, TangentTable, Tested
 from reticent.auditing.intervals import Measured
-from reticent.auditing.lower_bounds import notes_on
-from reticent.auditing.one_run import SMALLEST_P, Guesses, count_guesses, curve_p_value
-from reticent.auditing.scores import Design, Scores
-from reticent.auditing.thresholds import BetweenValues, Evidence, FixedCounts, NormalScores, ThresholdRule
+from reticent.auditing.joint import SMALLEST_P
+from reticent.auditing.lower_bounds import notes_on, perfect
+from reticent.auditing.one_run import Guesses, count_guesses, curve_p_value
+from reticent.auditing.scores import Scores
+from reticent.auditing.thresholds import BetweenValues, NormalScores, ThresholdRule
 from reticent.curves import GaussianTradeOff, TradeOff
-from reticent.proofs import Claim
 from reticent.proofs.references import cite
 from reticent.text import digits
 
@@ -49,7 +48,6 @@ class Verdict(Measured):
         reason: one sentence for people.
         theorems: keys of ``reticent.proofs.references``.
         notes: conditions, one sentence each.
-        claim: always ``Claim.EMPIRICAL``.
     """
 
     finding: Finding
@@ -61,7 +59,6 @@ class Verdict(Measured):
     reason: str
     theorems: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    claim: Claim = Claim.EMPIRICAL
 
 
 def audit_claim(
@@ -84,25 +81,15 @@ def audit_claim(
     """
     table, guessing = TangentTable(curve), GaussianClaim(0.0)
     rule = rule or BetweenValues.of(scores) or NormalScores()
-    evidence = rule.evidence(scores, lambda a, b: _excess(table, a, b))
-    perfect = tuple(piece.perfect for piece in evidence)
+    pieces = rule.evidence(scores, lambda a, b: _excess(table, a, b))
     return judge_p_values(
-        _combined(evidence, rule.shares, table),
-        _combined(evidence, rule.shares, guessing),
-        _combined(perfect, rule.shares, table),
+        _combined(pieces, table),
+        _combined(pieces, guessing),
+        _combined(perfect(pieces), table),
         confidence,
-        tuple(dict.fromkeys(piece.theorem for piece in evidence)),
+        tuple(dict.fromkeys(piece.theorem for piece, _ in pieces)),
         notes_on(scores.design, rule),
     )
-
-
-def audit_claim_as_scored(
-    scores: Scores, curve: TradeOff, rule: ThresholdRule | None, guesses: Guesses | None, confidence: float
-) -> Verdict:
-    """``audit_claim_one_run`` where the scores are of one run, else ``audit_claim``."""
-    if scores.design is Design.ONE_RUN:
-        return audit_claim_one_run(scores, curve, guesses, confidence)
-    return audit_claim(scores, curve, rule, confidence)
 
 
 def audit_claim_one_run(
@@ -154,30 +141,9 @@ def judge_p_values(
     return Verdict(finding, p_value, confidence, refuted_at, guessing, perfect, reason, cite(*theorems), notes)
 
 
-def _combined(evidence: tuple[Evidence, ...], shares: tuple[float, ...], claim: Tested) -> float:
-    smallest = min(_p_value(piece, claim) / share for piece, share in zip(evidence, shares, strict=True))
+def _combined(pieces: Shares, claim: Tested) -> float:
+    smallest = min(piece.p_value(claim) / share for piece, share in pieces)
     return min(1.0, max(smallest, SMALLEST_P))
-
-
-def _p_value(evidence: Evidence, claim: Tested) -> float:
-    match evidence:
-        case FixedCounts():
-            return _least(lambda a: evidence.rejects(claim, a))
-        case _:
-            return evidence.p_value(claim)
-
-
-def _least(rejects_at: Callable[[float], bool]) -> float:
-    """The least significance at which a test rejects, from above; 1 if it never does."""
-    if not rejects_at(1.0 - SMALLEST_P):
-        return 1.0
-    if rejects_at(SMALLEST_P):
-        return SMALLEST_P
-    low, high = np.log(SMALLEST_P), 0.0
-    while high - low > 1e-3:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if rejects_at(float(np.exp(middle))) else (middle, high)
-    return float(np.exp(high))
 
 
 def _excess(claim: Tested, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:

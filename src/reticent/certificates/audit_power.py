@@ -9,7 +9,7 @@ from reticent.auditing import Design, NormalScores, Ranks, Scores
 from reticent.auditing.claims import TangentTable
 from reticent.auditing.normal_scores import normal_scores_power
 from reticent.auditing.planning import rank_power
-from reticent.auditing.thresholds import BetweenValues
+from reticent.auditing.thresholds import ALL_RANKS, BetweenValues
 from reticent.curves import GaussianTradeOff
 from reticent.risk import advantage
 
@@ -61,7 +61,7 @@ def _detectable(
     def power(mu: float) -> float:
         truth = TangentTable(GaussianTradeOff(mu))
         if by_order:
-            significance = NormalScores().shares[0] * (1.0 - confidence)
+            significance = ALL_RANKS * (1.0 - confidence)
             return normal_scores_power(guessing, truth, others, members, significance)
         return max(rank_power(guessing, truth, members, others, level, share) for level in levels)
 

@@ -41,15 +41,11 @@ class Progress:
     Attributes:
         done: tasks with a result, those found from an earlier run included.
         total: all tasks.
-        elapsed: seconds since this run began.
-        remaining: expected seconds to the end at the pace of this run; None before the first result of this run.
         waiting: why nothing moves, or None.
     """
 
     done: int
     total: int
-    elapsed: float
-    remaining: float | None
     waiting: str | None = None
 
 
@@ -94,13 +90,11 @@ def execute(
             missing = [task for task in missing if not store.has(task)]
             if missing and prepare is not None:
                 prepare(missing, pool.workers)
-            start, finished, total = time.monotonic(), 0, len(wanted)
+            done = len(wanted) - len(missing)
             for more, waiting in _moves(missing, work, store, pool, timeout):
-                finished += more
-                elapsed, left = time.monotonic() - start, len(missing) - finished
+                done += more
                 if progress is not None:
-                    remaining = elapsed / finished * left if finished else None
-                    progress(Progress(total - left, total, elapsed, remaining, waiting))
+                    progress(Progress(done, len(wanted), waiting))
     except WorkerError as reason:
         done = sum(store.has(task) for task in wanted)
         kept = f"{done} of {len(wanted)} tasks are kept in {store.root}: {again}"
