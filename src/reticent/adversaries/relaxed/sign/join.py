@@ -39,8 +39,9 @@ from reticent.messages import Message
 from reticent.stopping import checkpoint
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
-_LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
-_OFTEN, _FEW_FREQUENCIES = 3.0, 400_000  # expected uses from which on frequencies are quick; the most of an estimate
+_LEAST_NOISE = 0.25  # noise multiplier below which no transform decays in time: of 250 such runs none did
+_OFTEN, _MANY = 3.0, 100  # expected uses, and steps, from which on few frequencies do
+_FEW_FREQUENCIES = 400_000  # the most of an estimate
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
 _TILTS = np.geomspace(0.05, 20.0, 40)  # of both losses, beyond "present"
@@ -106,10 +107,9 @@ def quick_sign_estimate(release: Mechanism) -> Callable[[np.ndarray], np.ndarray
     if not runs or any(not run.sampler.independent or run.noise_multiplier == 0.0 for run in runs):
         return None
     kinds = _of_runs(runs)
-    often = all(kind.rate * steps >= _OFTEN for kind, steps in kinds)
-    for blur in _BLURS if often and _decays(kinds) else ():
+    if _decays(kinds) and all(steps >= _MANY and kind.rate * steps >= _OFTEN for kind, steps in kinds):
         with contextlib.suppress(NumericalError):
-            return transform.estimate(kinds, blur, _FEW_FREQUENCIES)
+            return transform.estimate(kinds, _BLURS[0], _FEW_FREQUENCIES)
     with contextlib.suppress(NumericalError):
         return rough_delta(kinds)
     return None
