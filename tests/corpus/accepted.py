@@ -1,3 +1,7 @@
 """Differences from the stored corpus that are meant: a pattern of ``section/case/keys`` and the reason."""
 
-ACCEPTED: dict[str, str] = {}
+ACCEPTED: dict[str, str] = {
+    "assessments/poisson, little noise; relaxed, a measured law/*/mu_at_rates_above/1e-09[[]]/claimed": (
+        "a measured law is summed over its pairs; its moments were interpolated between 160 places"
+    ),
+}

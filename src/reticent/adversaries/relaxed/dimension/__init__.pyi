@@ -3,5 +3,3 @@ from reticent.adversaries.relaxed.dimension.directions import DirectionLaw as Di
 from reticent.adversaries.relaxed.dimension.enclose import relaxed_estimate as relaxed_estimate
 from reticent.adversaries.relaxed.dimension.enclose import relaxed_in as relaxed_in
 from reticent.adversaries.relaxed.dimension.enclose import relaxed_under as relaxed_under
-from reticent.adversaries.relaxed.dimension.second_moment import LogMoment as LogMoment
-from reticent.adversaries.relaxed.dimension.second_moment import log_chi_square as log_chi_square
