@@ -9,6 +9,7 @@ docs/theory/relaxed/dimension.md has the model and the proofs.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -20,10 +21,10 @@ from reticent.adversaries.relaxed.dimension import (
     one_normal,
     overlaps,
     revealed_mask,
-    second_moment,
 )
 from reticent.adversaries.relaxed.dimension.directions import DirectionLaw
 from reticent.adversaries.relaxed.dimension.norms import composed_norms
+from reticent.adversaries.relaxed.dimension.second_moment import ORDERS
 from reticent.adversaries.relaxed.sign.join import unknown_sign
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.curves._logs import LOG_2
@@ -96,8 +97,8 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
         return relaxed_in(run, dimension).pessimistic
     case = run.noise_multiplier, run.sample_rate, run.steps
     with np.errstate(all="ignore"):
-        orders = second_moment.ORDERS if threshold != 0.0 else second_moment.ORDERS[:1]  # the others are for tails
-        norms = log_norms(*case, dimension, orders)
+        orders = ORDERS if threshold != 0.0 else ORDERS[:1]  # the others are for tails
+        norms = log_norms(*case, dimension, orders=orders)
         thresholds = grid(norms)
         logs = one_normal.log_deltas(norms, thresholds)
         if threshold is None:
@@ -233,20 +234,15 @@ def _surpassed(above: Polygon, run: DPSGD) -> bool:
 
 
 def log_norms(
-    noise: float,
-    rate: float,
-    steps: int,
-    dimension: int,
-    orders: tuple[float, ...] = second_moment.ORDERS,
-    records: int = 1,
+    noise: float, rate: float, steps: int, dimension: int, records: int = 1, orders: Sequence[float] = ORDERS
 ) -> dict[float, float]:
     """Per order q, log of an upper bound on ||LR - 1||_q^2.
 
     By RETICENT:hypercontractive.
 
     Args:
-        orders: q, each >= 2.
         records: of the person.
+        orders: q, each >= 2.
     """
     return {q: chi_square.log_chi_square(noise, rate, steps, dimension, records, q) for q in orders}
 
@@ -297,7 +293,7 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
         raise UnsupportedError(
             "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"
         )
-    norms = {q: law.log_chi_square(run, q) for q in second_moment.ORDERS}
+    norms = {q: law.log_chi_square(run, q) for q in ORDERS}
     thresholds = grid(norms)
     with np.errstate(all="ignore"):
         moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))

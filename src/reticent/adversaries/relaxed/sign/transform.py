@@ -110,14 +110,6 @@ class FourierPlan:
         """Sum over all steps of what ``of`` finds on the nodes of one."""
         return sum(steps * of(nodes) for (_, steps), nodes in zip(self.kinds, self.rough, strict=True))
 
-    def too_many(self, most: int) -> NumericalError:
-        """More than ``most`` frequencies are needed."""
-        which = " and ".join(
-            f"noise_multiplier={1 / step.slope:g}, sample_rate={step.rate:g}, steps={steps}"
-            for step, steps in self.kinds
-        )
-        return NumericalError(f"common-sign composition at {which} needs more than {most} frequencies")
-
     def copies(self) -> copies.Kinds:
         """What the two trapezoid sums add."""
         scale = math.sqrt(self.total(FoldedNodes.square) + self.blur_a**2)
@@ -292,7 +284,7 @@ def frequencies_of(plan: FourierPlan, lift: float, most: int = _MOST_FREQUENCIES
         counts = np.ceil(np.append(w, 0.0)[cells] / plan.dw).astype(np.int64) + 1
         if counts.sum() <= most:
             return Frequencies(plan, lift, counts, rest + plan.beyond)
-    raise plan.too_many(most)
+    raise NumericalError(f"common-sign composition: it needs more than {most} frequencies")
 
 
 def _coarse_nodes(plan: FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:
