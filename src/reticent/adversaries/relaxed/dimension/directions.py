@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from reticent import _check
-from reticent.adversaries.relaxed.dimension.chi_square import log_mean_of_count
+from reticent.adversaries.relaxed import dimension as vectors
 from reticent.curves._logs import OVERFLOW, TINY, log_of
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
@@ -96,7 +96,7 @@ class DirectionLaw:
         """
         weights, products = self._pairs(np.ones(len(self.gram)) if counts is None else counts)
         x, both = products * (order - 1.0) / run.noise_multiplier**2, run.sample_rate**2
-        logs = run.steps * log_mean_of_count(x, both, 1)
+        logs = run.steps * vectors.log_mean_of_count(x, both, 1)
         if np.max(logs) > OVERFLOW:
             return float(logsumexp(logs, b=weights))
         return float(log_of(weights @ np.expm1(logs) + run.steps * both * max(-float(weights @ x), 0.0)))
