@@ -233,7 +233,6 @@ MUTANTS = (
     Mutant("polygons of one step: chords on both sides", "norms.one_step", Put("polygon_above(thresholds, log_delta)", "polygon_through(points.at(slice(None, None, -1)))"), CUT + "::test_polygons_of_one_step_enclose_it_closely"),
     Mutant("polygons of one step: rounding", "norms._ROUNDING", Put("4e-12", "-4e-12"), CUT + "::test_polygons_of_one_step_enclose_it_closely"),
     Mutant("one normal: moments of the ratio", "one_normal.log_deltas", Put("0.5 * q", "0.49 * q"), ONE_NORMAL),
-    Mutant("one normal: scale of the ratio itself", "one_normal.by_ratio", Put("(1.0 + _MORE) / np.sqrt(spread)", "0.98 / np.sqrt(spread)"), ONE_NORMAL),
     Mutant("whole users: J J' is their smaller one", "log_mean_over_coins", Put("counts", "np.sqrt(counts)"), PERSONS),
     Mutant("whole users: chords without the mean", "overlap_law._log_chords", Put("(inside - edges[:-1]) / np.diff(edges) + _SHARE", "(inside - edges[:-1]) / np.diff(edges) - 0.5"), PERSONS),
     Mutant("whole users: several records in the sum of one step", "attacks_from_below.least_squares", Put("each + 1", "each + 2"), PERSONS),

@@ -38,7 +38,7 @@ def estimates(run: Run, draws: int, seed: int) -> list[tuple[np.ndarray, Estimat
 
 def bounds(run: Run, thresholds: np.ndarray, *, removed: bool) -> list[np.ndarray]:
     """Every bound of one direction: whole moments, the mask told, cut moments."""
-    norms = enclose.log_norms(*run[:3], second_moment.uniform(run[3]))
+    norms = enclose.log_norms(*run)
     found = (
         second_moment.log_deltas(norms, thresholds),
         revealed_mask.log_deltas(*run, thresholds),

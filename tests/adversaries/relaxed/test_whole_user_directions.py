@@ -18,8 +18,10 @@ from scipy.stats import binom, norm
 from reticent.accountants import compose
 from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.dimension import attacks_from_below as attacks
-from reticent.adversaries.relaxed.dimension import relaxed_in, replaced, second_moment, whole_user
+from reticent.adversaries.relaxed.dimension import chi_square, relaxed_in, replaced, second_moment
 from reticent.adversaries.relaxed.sign import unknown_sign
+from reticent.curves import binomial
+from reticent.curves.bessel import log_mean_exponential
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage
 from tests.adversaries.relaxed.two_steps import exact_deltas
@@ -57,27 +59,29 @@ def exact_chi_square(noise: float, rate: float, steps: int, dimension: int, reco
 def test_second_moment_is_an_upper_bound_and_tight(noise, rate, steps, dimension, records, order) -> None:
     exact = float(mpmath.log(exact_chi_square(noise, rate, steps, dimension, records, order)))
     case = noise, rate, steps, dimension, records, order
-    assert exact <= whole_user.log_chi_square(*case) <= exact + 1e-4
+    assert exact <= chi_square.log_chi_square(*case) <= exact + 1e-4
 
 
 @pytest.mark.parametrize(
     ("noise", "rate", "steps", "dimension"),
     [(6.0, 0.2, 100, 30), (1.1, 256 / 60000, 14000, 26010), (1.5, 0.0625, 2940, 10**7), (3.0, 0.95, 30, 2)],
 )
-def test_one_record_has_the_second_moment_that_it_had(noise, rate, steps, dimension) -> None:
-    known = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
-    assert known - 1e-9 <= whole_user.log_chi_square(noise, rate, steps, dimension, 1) <= known + 4e-5
+def test_one_record_has_the_sum_over_counts_of_overlaps(noise, rate, steps, dimension) -> None:
+    counts = np.arange(min(steps, 500) + 1)  # more overlaps have no mass
+    masses = np.exp(binomial.log_mass(counts, steps, rate**2))
+    known = math.log(masses @ np.expm1(log_mean_exponential(counts / noise**2, float(dimension))))
+    assert known - 1e-9 <= chi_square.log_chi_square(noise, rate, steps, dimension, 1) <= known + 4e-5
 
 
 def test_counts_in_blocks_cost_little_and_tails_that_underflow_are_bounded(monkeypatch) -> None:
     case = 400.0, 0.1, 50, 3, 2000
-    fine = whole_user.log_chi_square(*case)
-    monkeypatch.setattr(whole_user, "COUNTS", 20)
-    rough = whole_user.log_chi_square(*case)
+    fine = chi_square.log_chi_square(*case)
+    monkeypatch.setattr(chi_square, "COUNTS", 20)
+    rough = chi_square.log_chi_square(*case)
     monkeypatch.undo()
     assert fine <= rough <= fine + 0.5
     # In 1e6 dimensions the cells of <u, u'>^2 near 1 have no mass that a double can hold, and carry the moment.
-    top = whole_user.log_chi_square(0.02, 0.9, 3000, 10**6, 2)
+    top = chi_square.log_chi_square(0.02, 0.9, 3000, 10**6, 2)
     assert top >= 3000 * 4 * 0.8 / 0.02**2 - 0.5 * 10**6 * math.log(10**6)
 
 
@@ -122,7 +126,7 @@ def test_no_joint_law_of_directions_has_a_larger_second_moment(kind, noise, rate
     )
     terms = np.expm1(np.einsum("ntd,ntd->n", one, other) / noise**2)
     error = terms.std() / math.sqrt(len(terms))
-    most = math.exp(whole_user.log_chi_square(noise, rate, shape[1], dimension, shape[2]))
+    most = math.exp(chi_square.log_chi_square(noise, rate, shape[1], dimension, shape[2]))
     assert terms.mean() <= most + 4.0 * error
     if kind == "one direction":
         assert terms.mean() >= most - 4.0 * error
@@ -158,7 +162,7 @@ def test_one_step_of_two_records_by_quadrature(dimension: int, angle: float) -> 
 def test_two_steps_of_two_records_by_quadrature(dimension: int) -> None:
     noise, rate = 1.5, 0.3
     deltas = exact_deltas(noise, rate, dimension, THRESHOLDS, records=2)
-    norms = {q: whole_user.log_chi_square(noise, rate, 2, dimension, 2, q) for q in second_moment.ORDERS}
+    norms = {q: chi_square.log_chi_square(noise, rate, 2, dimension, 2, q) for q in second_moment.ORDERS}
     for bound, exact in zip(second_moment.log_deltas(norms, THRESHOLDS), deltas, strict=True):
         assert np.all(np.exp(bound) >= exact * (1.0 - 1e-4))
     curves, truth = relaxed_in(person(noise, rate, 2, 2), dimension), np.maximum(*deltas)
@@ -226,7 +230,7 @@ def test_who_knows_the_direction_of_one_record_is_not_covered() -> None:
 
 
 def test_more_records_show_more_and_more_dimensions_less() -> None:
-    seen = [whole_user.log_chi_square(6.0, 0.2, 100, d, k) for k, d in ((1, 30), (2, 30), (4, 30), (4, 300), (4, 2))]
+    seen = [chi_square.log_chi_square(6.0, 0.2, 100, d, k) for k, d in ((1, 30), (2, 30), (4, 30), (4, 300), (4, 2))]
     assert seen[0] < seen[1] < seen[2]
     assert seen[3] < seen[2] < seen[4]
 

@@ -2,8 +2,7 @@
 
 In all files here ``noise`` is noise over the clip norm, > 0; ``rate`` the Poisson inclusion probability of a record, in
 (0, 1); ``steps`` the number of noisy sums; ``dimension`` that of the space in which the attacker does not know the
-direction, a statement of the user: >= 1 for a ``run``, which is DP-SGD with noise, and >= 2 below it; ``moment`` is
-log E exp(x <u, u'>) over two directions.
+direction, a statement of the user: >= 1 for a ``run``, which is DP-SGD with noise, and >= 2 below it.
 """
 
 from reticent.lazy import attached

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from reticent import _check
 from reticent.adversaries.relaxed import dimension as vectors
-from reticent.curves._logs import TINY
+from reticent.curves._logs import OVERFLOW, TINY, log_of
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
 
 _LEAST_RECORDS, _MOST_RECORDS = 8, 256  # of a law: fewer tell nothing, more take long
-_GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))  # x at which the mean of exp(x <u, u'>) is tabulated
 _BOOTSTRAPS, _LEVEL = 100, 0.95  # draws, and confidence, of an interval
 _CLOSE = 1e-6  # by which inner products may exceed 1 or be asymmetric
 _LARGEST = 2.0  # log of what is at most 1 in the end
@@ -84,18 +84,22 @@ class DirectionLaw:
 
         return self._interval(dimension)
 
-    def log_moment(self, counts: np.ndarray | None = None) -> vectors.LogMoment:
-        """log of the mean of exp(x <u, u'>) over pairs of different records; ``counts``: how often each was drawn.
+    def log_chi_square(self, run: DPSGD, order: float = 2.0, counts: np.ndarray | None = None) -> float:
+        """log of the bound on ||LR - 1||_q^2 from pairs of different records.
 
         The true mean of <u, u'> is the squared length of E u. A mean of the pairs below 0 is chance, and counts as 0.
+
+        Args:
+            run: Poisson-sampled DP-SGD with noise.
+            order: q >= 2.
+            counts: how often each record was drawn; None for once.
         """
         weights, products = self._pairs(np.ones(len(self.gram)) if counts is None else counts)
-        top, mean = products.max(), float(weights @ products)
-        values = np.array([x * top + np.log(weights @ np.exp(x * (products - top))) for x in _GRID[1:]])
-        if mean < 0.0:
-            values = np.logaddexp(values, np.log(-mean * _GRID[1:]))
-        slopes = np.append(max(mean, 0.0), values / _GRID[1:])
-        return lambda x: np.maximum(x * np.interp(x, _GRID, slopes), 0.0)  # the true mean is at least 1
+        x, both = products * (order - 1.0) / run.noise_multiplier**2, run.sample_rate**2
+        logs = run.steps * vectors.log_mean_of_count(x, both, 1)
+        if np.max(logs) > OVERFLOW:
+            return float(logsumexp(logs, b=weights))
+        return float(log_of(weights @ np.expm1(logs) + run.steps * both * max(-float(weights @ x), 0.0)))
 
     def advantage(self, run: DPSGD) -> tuple[float, float, float]:
         """(lower, value, upper): the bound sqrt(X) / 2 on the advantage, with a 95 % bootstrap interval; at most 1.
@@ -105,9 +109,7 @@ class DirectionLaw:
         """
 
         def bound(counts: np.ndarray) -> float:
-            case = run.noise_multiplier, run.sample_rate, run.steps
-            log_x = vectors.log_chi_square(*case, self.log_moment(counts))
-            return float(min(0.5 * np.exp(min(0.5 * log_x, _LARGEST)), 1.0))
+            return float(min(0.5 * np.exp(min(0.5 * self.log_chi_square(run, counts=counts), _LARGEST)), 1.0))
 
         return self._interval(bound)
 

@@ -9,6 +9,7 @@ docs/theory/relaxed/dimension.md has the model and the proofs.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -16,15 +17,14 @@ import numpy as np
 from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import (
     attacks_from_below,
+    chi_square,
     one_normal,
     overlaps,
     revealed_mask,
-    second_moment,
-    whole_user,
 )
 from reticent.adversaries.relaxed.dimension.directions import DirectionLaw
 from reticent.adversaries.relaxed.dimension.norms import composed_norms
-from reticent.adversaries.relaxed.dimension.second_moment import LogMoment
+from reticent.adversaries.relaxed.dimension.second_moment import ORDERS
 from reticent.adversaries.relaxed.sign.join import unknown_sign
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.curves._logs import LOG_2
@@ -97,8 +97,8 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
         return relaxed_in(run, dimension).pessimistic
     case = run.noise_multiplier, run.sample_rate, run.steps
     with np.errstate(all="ignore"):
-        orders = second_moment.ORDERS if threshold != 0.0 else second_moment.ORDERS[:1]  # the others are for tails
-        norms = log_norms(*case, second_moment.uniform(dimension), orders)
+        orders = ORDERS if threshold != 0.0 else ORDERS[:1]  # the others are for tails
+        norms = log_norms(*case, dimension, orders=orders)
         thresholds = grid(norms)
         logs = one_normal.log_deltas(norms, thresholds)
         if threshold is None:
@@ -128,7 +128,7 @@ def _of_person(run: DPSGD, dimension: int) -> Enclosure:
     if run.noise_multiplier < _LEAST_NOISE:
         return Enclosure.from_above(worst.pessimistic, worst.notes)
     with np.errstate(all="ignore"):
-        norms = {q: whole_user.log_chi_square(*case, dimension, run.records, q) for q in second_moment.ORDERS}
+        norms = log_norms(*case, dimension, records=run.records)
         thresholds = grid(norms)
         moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
         below = _reached(attacks_from_below.error_rates(*case, dimension, records=run.records))
@@ -157,7 +157,7 @@ def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
 def _above(run: DPSGD, dimension: int) -> Polygon:
     """By moments and by the revealed mask, both directions."""
     case = run.noise_multiplier, run.sample_rate, run.steps
-    norms = log_norms(*case, second_moment.uniform(dimension))
+    norms = log_norms(*case, dimension)
     thresholds = grid(norms)
     logs, revealed = one_normal.log_deltas(norms, thresholds), revealed_mask.log_deltas(*case, dimension, thresholds)
     return _with_revealed_mask(thresholds, logs, slice(None), revealed)
@@ -182,7 +182,7 @@ def _may_be_cut(run: DPSGD, upper: float, lower: float) -> bool:
 def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tuple[Polygon, Polygon, tuple[str, ...]]:
     """Both ends with moments that are cut, and with the norms of single steps where these can show enough; notes."""
     case = run.noise_multiplier, run.sample_rate, run.steps
-    thresholds = grid(log_norms(*case, second_moment.uniform(dimension)))
+    thresholds = grid(log_norms(*case, dimension))
     bounds = [above, both_directions(thresholds, *overlaps.over_absent(*case, dimension).log_deltas(thresholds))]
     reached = float(below.delta(0.0))
     if _most_by_norms(run, dimension) <= reached:
@@ -234,16 +234,17 @@ def _surpassed(above: Polygon, run: DPSGD) -> bool:
 
 
 def log_norms(
-    noise: float, rate: float, steps: int, moment: LogMoment, orders: tuple[float, ...] = second_moment.ORDERS
+    noise: float, rate: float, steps: int, dimension: int, records: int = 1, orders: Sequence[float] = ORDERS
 ) -> dict[float, float]:
     """Per order q, log of an upper bound on ||LR - 1||_q^2.
 
     By RETICENT:hypercontractive.
 
     Args:
+        records: of the person.
         orders: q, each >= 2.
     """
-    return {q: second_moment.log_chi_square(noise, rate, steps, moment, q) for q in orders}
+    return {q: chi_square.log_chi_square(noise, rate, steps, dimension, records, q) for q in orders}
 
 
 def grid(norms: dict[float, float]) -> np.ndarray:
@@ -292,7 +293,7 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
         raise UnsupportedError(
             "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"
         )
-    norms = log_norms(run.noise_multiplier, run.sample_rate, run.steps, law.log_moment())
+    norms = {q: law.log_chi_square(run, q) for q in ORDERS}
     thresholds = grid(norms)
     with np.errstate(all="ignore"):
         moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))

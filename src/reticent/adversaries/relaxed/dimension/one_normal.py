@@ -1,10 +1,10 @@
 """Moments, used better: the likelihood ratio is distributed as a convex function of one normal variable.
 
 "Present" is a mixture of shifts of a Gaussian, so LR is a mean of exponentials of linear functions of a Gaussian
-vector: LR and log LR are convex, and by Ehrhard's inequality their quantile functions, at the quantiles of one normal
-variable x, are convex too. Among all laws of this kind with mean 1 and a bounded moment, E (t - LR)_+ is largest for
+vector: log LR is convex, and by Ehrhard's inequality its quantile function, at the quantiles of one normal
+variable x, is convex too. Among all laws of this kind with mean 1 and a bounded moment, E (t - LR)_+ is largest for
 
-    log LR = log C + a (x - y)_+    (or, for LR itself, LR = C + a (x - y)_+)
+    log LR = log C + a (x - y)_+
 
 for some y: flat, then straight. In a this law spreads, in y it shrinks (convex order), and the largest a that the
 moment allows grows with y. So the supremum over y in a cell is at most the value at the a of its right end and the y
@@ -19,19 +19,16 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from reticent.adversaries.relaxed.dimension import second_moment
-from reticent.curves._logs import HALF_LOG_TWO_PI, TINY
+from reticent.curves._logs import TINY
 from reticent.curves._thresholds import halved
 
 _EDGES = np.concatenate([np.linspace(-8.0, -3.0, 60), np.linspace(-3.0, 4.0, 501)[1:], np.linspace(4.0, 12.0, 120)[1:]])
 _ORDERS = (2.0, 2.7, 3.8, 5.5, 9.0)  # of the moments of LR that are used
-_SMALL, _LARGE = 1e-6, 30.0  # chi-square between which log LR is used; below, where rounding would matter, LR
 _WIDEST = 40.0  # a that is looked for
 _USEFUL = 12.0  # log of chi-square at a noise, beyond which its moment says nothing
 _HALVINGS = 70  # of the search for a
-_LARGEST_LOG = 600.0  # of chi-square, either sign
 _MORE = 1e-7  # relative, of a: for rounding in the equation that it solves
-_ROUNDING = 1e-14  # of values of order 1
-_DOUBT = 1e-13  # of bounds in standard deviations
+_ROUNDING = 1e-14  # of values of order 1, and of logarithms that are close to 0
 
 
 def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -44,33 +41,11 @@ def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[n
         thresholds: l >= 0.
     """
     found = [second_moment.log_deltas(log_norms, thresholds)]
-    if _SMALL <= math.exp(min(log_norms[2.0], _LARGEST_LOG)) <= _LARGE:
-        # ||LR||_q^2 is at most 1 + X at noise s / sqrt(q - 1), as for LR - 1
-        useful = [q for q in _ORDERS if log_norms.get(q, np.inf) < _USEFUL]
-        moments = [0.5 * q * float(np.logaddexp(0.0, log_norms[q])) for q in useful]
-        found += [by_logarithm(q, moment, thresholds) for q, moment in zip(useful, moments, strict=True)]
-    else:
-        found.append(by_ratio(log_norms[2.0], thresholds))
+    for q in _ORDERS:
+        if log_norms.get(q, np.inf) < _USEFUL:  # ||LR||_q^2 is at most 1 + X at noise s / sqrt(q - 1), as for LR - 1
+            found.append(by_logarithm(q, 0.5 * q * float(np.logaddexp(0.0, log_norms[q])), thresholds))
     add, remove = (np.minimum.reduce(list(bounds)) for bounds in zip(*found, strict=True))
     return add, remove
-
-
-def by_ratio(log_variance: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log of bounds on delta where LR - 1 is convex in x, with its variance; all in units of its standard deviation."""
-    scale = math.exp(0.5 * min(max(log_variance, -_LARGEST_LOG), _LARGEST_LOG))
-    y, beyond, mean = _EDGES, ndtr(-_EDGES), _above(_EDGES)
-    spread = (1.0 + y * y) * beyond - y * _phi(y) - mean * mean
-    a = (1.0 + _MORE) / np.sqrt(spread)
-    first, a, y, mean = a[0], a[1:], y[:-1], mean[:-1]  # a of the right end, y of the left end
-    up, down = np.expm1(thresholds) / scale, -np.expm1(-thresholds) / scale
-    add = np.max(a * _above(y + mean + up[:, None] / a), axis=1)
-    low = down[:, None] / a
-    remove = np.max(np.where(mean > low, a * (_above(y + mean - low) - low), 0.0), axis=1)
-    add, remove = (
-        np.maximum(bound, first * _above(level / first)) * (1.0 + _MORE) + _beyond() + _DOUBT
-        for bound, level in ((add, up), (remove, down))
-    )
-    return np.minimum(np.log(add * scale), 0.0), np.minimum(np.log(remove * scale) + thresholds, 0.0)
 
 
 def by_logarithm(order: float, log_moment: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -89,7 +64,7 @@ def _largest(order: float, log_moment: float) -> np.ndarray:
     """Per y, an upper bound on the largest a with E LR^order <= e^log_moment: the moment grows with a."""
 
     def fits(a: np.ndarray) -> np.ndarray:
-        return _log_mean(order * a, _EDGES) - order * _log_mean(a, _EDGES) <= log_moment
+        return _log_mean(order * a, _EDGES) - order * _log_mean(a, _EDGES) <= log_moment + _ROUNDING
 
     return halved(fits, np.zeros(len(_EDGES)), np.full(len(_EDGES), _WIDEST), _HALVINGS)[1]
 
@@ -113,12 +88,3 @@ def _shortfall(log_t: np.ndarray, a: np.ndarray) -> np.ndarray:
 def _beyond() -> float:
     """For what lies right of all cells, in standard deviations of LR: E (LR - 1)_+ <= sqrt(X P(x > y))."""
     return float(np.sqrt(ndtr(-_EDGES[-1])))
-
-
-def _phi(x: np.ndarray) -> np.ndarray:
-    return np.exp(-0.5 * x * x - HALF_LOG_TWO_PI)
-
-
-def _above(x: np.ndarray) -> np.ndarray:
-    """E (g - x)_+ of a standard normal g."""
-    return np.maximum(_phi(x) - x * ndtr(-x), 0.0)

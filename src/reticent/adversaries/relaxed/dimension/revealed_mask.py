@@ -48,23 +48,19 @@ def log_deltas(
     noncentrality = law.high[some, None] / noise**2
     weight = np.exp(law.log_most[some])
     lost = np.exp(law.log_above) + np.exp(law.log_below)
-    add = _delta(noncentrality, dimension, thresholds, rtol, removal=False)
-    remove = _delta(noncentrality, dimension, thresholds, rtol, removal=True)
-    return np.minimum(log_of(weight @ add + lost), 0.0), np.minimum(log_of(weight @ remove + lost), 0.0)
-
-
-def _delta(
-    noncentrality: np.ndarray, dimension: int, thresholds: np.ndarray, rtol: float, *, removal: bool
-) -> np.ndarray:
-    """delta of the relaxed Gaussian, rounded up: rows are noncentralities, columns thresholds."""
-    level = (-thresholds if removal else thresholds) + 0.5 * noncentrality
+    count, level = len(thresholds), np.append(thresholds, -thresholds) + 0.5 * noncentrality
     square = inverse_log_mean_exponential(level, float(dimension)) ** 2 / noncentrality
-    noncentral = np.broadcast_to(noncentrality, square.shape)
-    absent = ncx2.log_tails(square, dimension, np.zeros(square.shape), rtol)
-    present = ncx2.log_tails(square, dimension, noncentral, rtol)
-    if removal:  # H0 is "present": reject where the norm is small
-        power, false = absent.cdf, thresholds + present.cdf
-    else:
-        power, false = present.sf, thresholds + absent.sf
+    absent, present = (ncx2.log_tails(square, dimension, one, rtol) for one in (0.0, noncentrality))
+    rates = (
+        (present.sf[:, :count], absent.sf[:, :count]),
+        (absent.cdf[:, count:], present.cdf[:, count:]),  # H0 is "present": reject where the norm is small
+    )
+    deltas = (_rounded_up(power, thresholds + false) for power, false in rates)
+    add, remove = (np.minimum(log_of(weight @ delta + lost), 0.0) for delta in deltas)
+    return add, remove
+
+
+def _rounded_up(power: np.ndarray, false: np.ndarray) -> np.ndarray:
+    """delta of tests, from the logarithms of their power and of e^l times their false positive rate."""
     power, false = np.exp(power), np.exp(np.minimum(false, 0.0))
     return np.clip(power - false + _ROUNDING * (power + false), 0.0, 1.0)

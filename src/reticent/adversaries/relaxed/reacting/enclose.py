@@ -16,14 +16,14 @@ from functools import lru_cache
 import numpy as np
 
 from reticent.accountants.compose import compose
-from reticent.adversaries.relaxed.dimension import attacks_from_below, second_moment, whole_user
+from reticent.adversaries.relaxed.dimension import attacks_from_below, chi_square, second_moment
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
 from reticent.adversaries.relaxed.dimension.overlap_law import overlap_law
 from reticent.adversaries.relaxed.reacting import frozen
 from reticent.adversaries.relaxed.reacting import information as reacting_information
 from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.step_information import Steps
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, binomial
+from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff
 from reticent.curves._logs import LOG_2, log_expm1
 from reticent.curves.capped import above_none
 from reticent.curves.enclosure import Enclosure
@@ -37,7 +37,6 @@ _SLACK = 1e-9  # relative, of chi-square
 _TANGENTS, _GONE = 2000, 40.0  # of a smooth worst case, from 0 to where -log of delta is so large
 _SMOOTH = np.append(0.0, np.geomspace(1e-6, 60.0, 300))  # thresholds of a curve that an attack attains exactly
 _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e6  # between which attacks are tried
-_COUNTS = 300  # blocks of the law of J
 _ALMOST = 1.0 - 1e-12
 _LONGEST = 10**9  # steps up to which attacks are tried
 
@@ -121,7 +120,7 @@ class _Case:
         """log of the mean, over coins, of exp(sum of <g, g'> / s^2), where <g, g'> is at most ``overlap``."""
         total = np.zeros(len(overlap))
         for part in self.parts:
-            total += part.count * _log_mean_over_coins(part.signal * overlap, part.rate, part.records)
+            total += part.count * chi_square.log_mean_over_coins(part.signal * overlap, part.rate, part.records)
         return total
 
     def reached(self) -> Polygon | None:
@@ -144,16 +143,6 @@ class _Case:
             strength = part.count * (part.records / part.noise) ** 2
             constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
         return [_log_errors(*reacting), constant]
-
-
-def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray:
-    """log E exp(J J' z), J and J' independent Binomial(records, rate); rounded up."""
-    if rate == 1.0:
-        return records**2 * z
-    if records > 1:
-        law = binomial.blocks(records, rate, _COUNTS)
-        return whole_user.log_mean_over_coins(z, law, rate, records)
-    return whole_user.log_mean_of_count(z, rate**2, 1)  # both coins come up
 
 
 def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:

@@ -39,8 +39,9 @@ from reticent.messages import Message
 from reticent.stopping import checkpoint
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
-_LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
-_OFTEN, _FEW_FREQUENCIES = 3.0, 400_000  # expected uses from which on frequencies are quick; the most of an estimate
+_LEAST_NOISE = 0.25  # noise multiplier below which no transform decays in time: of 250 such runs none did
+_OFTEN, _MANY = 3.0, 100  # expected uses, and steps, from which on few frequencies do
+_FEW_FREQUENCIES = 400_000  # the most of an estimate
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
 _TILTS = np.geomspace(0.05, 20.0, 40)  # of both losses, beyond "present"
@@ -106,10 +107,9 @@ def quick_sign_estimate(release: Mechanism) -> Callable[[np.ndarray], np.ndarray
     if not runs or any(not run.sampler.independent or run.noise_multiplier == 0.0 for run in runs):
         return None
     kinds = _of_runs(runs)
-    often = all(kind.rate * steps >= _OFTEN for kind, steps in kinds)
-    for blur in _BLURS if often and _decays(kinds) else ():
+    if _decays(kinds) and all(steps >= _MANY and kind.rate * steps >= _OFTEN for kind, steps in kinds):
         with contextlib.suppress(NumericalError):
-            return transform.estimate(kinds, blur, _FEW_FREQUENCIES)
+            return transform.estimate(kinds, _BLURS[0], _FEW_FREQUENCIES)
     with contextlib.suppress(NumericalError):
         return rough_delta(kinds)
     return None
@@ -150,35 +150,26 @@ def _of_runs(runs: Sequence[DPSGD]) -> tuple[tuple[GaussianSign, int], ...]:
 
 
 def _addition(release: Mechanism, neighbouring: Neighbouring, kinds: _Kinds) -> Enclosure:
-    """By the routes; the worst case above and a two-sided test of it below where none fits, or none is needed."""
+    """By the routes; far out, and where none fits, from the worst case; from cheap bounds where it discloses all."""
     known = steps_of(release, neighbouring)[0]  # for an attacker who knows the sign
-    fewer = fewer_below(known)
+    sides: list[Sides] = []
     notes: tuple[Message, ...] = ()
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        below = _two_sided(CheapBounds(fewer).below())
-        if float(below.delta(0.0)) <= CURVE.disclosed:
+        fewer = fewer_below(known)
+        least = _two_sided(CheapBounds(fewer).below())
+        if float(least.delta(0.0)) <= CURVE.disclosed:
             try:
-                return _enclosure(kinds, known)
+                sides.append(bounds(kinds).sides())
+                if not _single(kinds) or sides[0].above.reaches(_DEEP):
+                    return Enclosure(*sides[0])
             except NumericalError as error:
                 notes = (Message("note.sign-not-followed", reason=str(error)),)
-                below = hull([below, _two_sided(loudest_step(fewer))])
-    return Enclosure(compose(release, neighbouring).pessimistic, below, notes)
-
-
-def _enclosure(kinds: _Kinds, known: tuple[Step, ...]) -> Enclosure:
-    """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
-    if len(kinds) > _MOST_KINDS:
-        raise NumericalError(f"{len(kinds)} kinds of steps, at most {_MOST_KINDS} are followed")
-    try:
-        fine = bounds(kinds).sides()
-    except NumericalError as error:
-        if not _single(kinds):
-            raise
-        return Enclosure(*_coarse(kinds, known), (Message("note.sign-not-followed", reason=str(error)),))
-    if not _single(kinds) or fine.above.reaches(_DEEP):
-        return Enclosure(*fine)
-    coarse = _coarse(kinds, known)
-    return Enclosure(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
+            with contextlib.suppress(NumericalError):
+                sides.append(_coarse(kinds, known))
+        if not sides:
+            below = hull([least, _two_sided(loudest_step(fewer))])
+            return Enclosure(compose(release, neighbouring).pessimistic, below, notes)
+        return Enclosure(strictest([one.above for one in sides]), hull([one.below for one in sides]), notes)
 
 
 @lru_cache(maxsize=2)  # a search asks for what is above first, and for tests at the answer
@@ -186,8 +177,10 @@ def bounds(kinds: _Kinds) -> CertifiedBounds:
     """By Fourier sums with the least blur that fits: a larger one needs fewer frequencies. Else from the lattice.
 
     Raises:
-        NumericalError: the lattice cannot follow the losses.
+        NumericalError: the lattice cannot follow the losses, or there are too many kinds.
     """
+    if len(kinds) > _MOST_KINDS:
+        raise NumericalError(f"{len(kinds)} kinds of steps, at most {_MOST_KINDS} are followed")
     if _decays(kinds):
         for blur in _BLURS:
             with contextlib.suppress(NumericalError):
@@ -207,13 +200,13 @@ def _decays(kinds: lattice.Kinds) -> TypeGuard[Kinds]:
     )
 
 
-def _coarse(kinds: Kinds, known: tuple[Step, ...]) -> Sides:
+def _coarse(kinds: _Kinds, known: tuple[Step, ...]) -> Sides:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
-    with np.errstate(invalid="ignore"):
-        worst = one_direction(known, 0.0, either_shows=False)
-    if not (isinstance(worst.pessimistic, Polygon) and isinstance(worst.optimistic, Polygon)):
+    worst = one_direction(known, 0.0, either_shows=False)
+    above, below = worst.pessimistic, worst.optimistic
+    if not (isinstance(above, Polygon) and isinstance(below, Polygon)):
         raise NumericalError("common sign: a single step has no bounds of its own")
-    return Sides(_halved(worst.pessimistic, kinds), _two_sided(worst.optimistic))
+    return Sides(_halved(above, kinds) if _single(kinds) else above, _two_sided(below))
 
 
 def _two_sided(one_sided: Polygon) -> Polygon:

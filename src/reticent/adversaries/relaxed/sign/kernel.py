@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from scipy.special import loggamma
 
 _NORMAL = np.linspace(-8.0, 8.0, 161)  # in standard deviations: grid for a variance
@@ -55,13 +54,9 @@ class GammaTable:
 
     def log_kernel(self, part: slice, count: int) -> np.ndarray:
         """At the points s_j of ``part`` (rows) and the first ``count`` of w_k."""
-        s, shape = self._points[part], (part.stop - part.start, count)
-        size, start = self._table.itemsize, self._per_tau * part.start
-        up, down = (
-            as_strided(self._table[self._last + way * start :], shape, (way * self._per_tau * size, self._per_w * size))
-            for way in (-1, 1)
-        )
-        return up + down.conj() - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
+        s, tau = self._points[part], self._per_tau * np.arange(part.start, part.stop)[:, None]
+        w, norm = self._last + self._per_w * np.arange(count), loggamma(-s) + (s + 1.0) * math.log(2.0)
+        return self._table[w - tau] + self._table[w + tau].conj() - norm[:, None]
 
 
 def turned(spacing: float, weights: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

@@ -44,6 +44,7 @@ Kinds = Sequence[tuple[SignNoise, int]]
 """One step of each kind, and how often it runs."""
 _Composed = tuple[np.ndarray, float]  # masses of the sum, and a bound on the sum of their errors
 _CHERNOFF = np.geomspace(1e-3, 1e6, 91)  # exponents
+_PLACES = 4001  # observations on which a lattice is planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def bounds(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Certified
     ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [connected(plan, k) for k in plan.kinds])
     thresholds = _thresholds(ratio, absent, present, count)
     lost = sum(steps * noise.lost for noise, steps in kinds)
-    q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
+    q, p = (above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
     largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
     rounding = sum(steps for _, steps in kinds) * ROUNDING * (1.0 + largest / _DOUBLES)  # relative, of every mass
@@ -110,8 +111,8 @@ def _tests(plan: PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.
     laws, distances = zip(*(labelled(plan, kind) for kind in plan.kinds), strict=True)
     distance = sum(kind.steps * each for kind, each in zip(plan.kinds, distances, strict=True))
     ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, laws, distance)
-    fpr = _above(thresholds, ratio, absent) + slack_absent + lost
-    fnr = present.sum() - _above(thresholds, ratio, present) + slack_present + lost
+    fpr = above(thresholds, ratio, absent) + slack_absent + lost
+    fnr = present.sum() - above(thresholds, ratio, present) + slack_present + lost
     return np.minimum(fpr, 1.0), np.minimum(fnr, 1.0)
 
 
@@ -129,8 +130,8 @@ def _sums(
     return ratio, absent, present
 
 
-def _above(thresholds: np.ndarray, ratio: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Per threshold, the mass with a larger ratio."""
+def above(thresholds: np.ndarray, ratio: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Per threshold, in increasing order, the mass with a larger ratio."""
     cells = np.bincount(np.searchsorted(thresholds, ratio), mass, minlength=len(thresholds) + 1)
     return np.cumsum(cells[::-1])[::-1][1:]
 
@@ -266,7 +267,7 @@ def plan_of(kinds: Kinds, points: int) -> PlaneLattice:
     """
     sketches = [Sketch.of(noise, steps) for noise, steps in kinds]
     ends = [
-        [max(_end(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
+        [max(end_of(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
         for losses in ([k.a for k in sketches], [k.b for k in sketches])
     ]
     lengths = [_ROOM * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
@@ -295,13 +296,13 @@ class Sketch:
     slopes: tuple[float, float]
 
     @classmethod
-    def of(cls, noise: SignNoise, steps: int) -> Sketch:
-        """So many equal steps.
+    def of(cls, noise: SignNoise, steps: int, places: int = _PLACES) -> Sketch:
+        """So many equal steps, on ``places`` observations.
 
         Raises:
             NumericalError: a loss of one of them is out of reach.
         """
-        y, log_mass = noise.planned()
+        y, log_mass = noise.planned(places)
         up, down = noise.loss(y), noise.loss(-y)
         if not float(up[-1]) < _LARGEST_LOSS:
             raise NumericalError("sign lattice: the losses are too large")
@@ -355,12 +356,21 @@ def _margins(sketches: Sequence[Sketch], pitches: tuple[float, float]) -> tuple[
     return float(across), float(along + np.floor(taken))
 
 
-def _end(sketches: Sequence[Sketch], losses: Sequence[np.ndarray], tilt: float) -> tuple[float, float]:
-    """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent), under "absent" or, with tilt 1, "present"."""
+def end_of(
+    sketches: Sequence[Sketch], losses: Sequence[np.ndarray], tilt: float, tail: float = _TAIL
+) -> tuple[float, float]:
+    """(smallest y with P(S > y) <= ``tail`` by Chernoff, its exponent).
+
+    Args:
+        sketches: of all kinds of steps.
+        losses: of each, at its observations: what is summed.
+        tilt: 0 for "absent", 1 for "present".
+        tail: in (0, 1).
+    """
     logs = np.zeros(len(_CHERNOFF))
     for kind, loss in zip(sketches, losses, strict=True):
         law = kind.log_mass + tilt * (kind.centre + kind.b + kind.a)
         terms = np.multiply.outer(_CHERNOFF, loss) + law
         top = terms.max(axis=1)
         logs += kind.steps * (top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
-    return window_end(logs, _CHERNOFF, _TAIL)
+    return window_end(logs, _CHERNOFF, tail)

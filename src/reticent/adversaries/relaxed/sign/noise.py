@@ -22,7 +22,6 @@ REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left o
 _GAUSS = np.polynomial.legendre.leggauss(5)  # nodes and weights of one cell
 _MOST_CELLS = 100_000  # of y, to either side of 0
 _FINE, _OF_SHIFT = 0.02, 0.05  # widest exact cells of y: in noise scales; over the furthest shift
-_PLANNED = 4001  # observations on which a lattice is planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,9 @@ class GaussianSign:
         weights = np.exp(log_masses(self.records, self.rate)[1:])
         return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])
 
-    def planned(self) -> tuple[np.ndarray, np.ndarray]:
-        """Evenly spaced observations, and roughly the log of the P-mass at each."""
-        y = np.linspace(-self._reach, self._reach, _PLANNED)
+    def planned(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """So many evenly spaced observations, an odd number, and roughly the log of the P-mass at each."""
+        y = np.linspace(-self._reach, self._reach, count)
         return y, -0.5 * y * y + np.log((y[1] - y[0]) / np.sqrt(2.0 * np.pi))
 
     def quadrature(self, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -115,8 +114,8 @@ class LaplaceSign:
     def loss(self, y: np.ndarray) -> np.ndarray:
         return np.log1p(self.rate * np.expm1(np.clip(2.0 * y - self.shift, -self.shift, self.shift)))
 
-    def planned(self) -> tuple[np.ndarray, np.ndarray]:
-        y = np.linspace(-self.shift, self.shift, _PLANNED)
+    def planned(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        y = np.linspace(-self.shift, self.shift, count)
         log_mass = -np.abs(y) + math.log(0.5 * (y[1] - y[0]))
         log_mass[[0, -1]] = -self.shift - math.log(2.0)
         return y, log_mass

@@ -6,21 +6,18 @@ masses are slightly negative, so nothing is dominated. In the notation of ``step
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import logsumexp
 
-from reticent.adversaries.relaxed.sign.lattice import Sketch
+from reticent.adversaries.relaxed.sign.lattice import Sketch, above, end_of
 from reticent.adversaries.relaxed.sign.noise import Kinds
 from reticent.curves._logs import LOG_2, TINY
 from reticent.errors import NumericalError
 
 _ROWS, _COLUMNS = 256, 2048  # of the lattice, in a and in b: the ratio e^b cosh a moves by tanh a only as a does
-_TAIL = np.log(1e-9)  # of the probability that a sum may leave it by
-_EXPONENTS = np.geomspace(1e-2, 1e3, 26)  # of Chernoff bounds, over the deviation of the sum
-_EVERY = 4  # one in so many of the observations on which lattices are planned
-_ROOM = 1.05  # around the window
+_PLACES = 1001  # observations of one step
+_TAIL, _ROOM = 1e-9, 1.05  # probability that a sum may leave the window by; room around it
 
 
 def rough_delta(kinds: Kinds) -> Callable[[np.ndarray], np.ndarray]:
@@ -36,10 +33,8 @@ def rough_delta(kinds: Kinds) -> Callable[[np.ndarray], np.ndarray]:
     shrunk = present * np.exp(-ratio)
 
     def delta(epsilon: np.ndarray) -> np.ndarray:
-        order = np.argsort(epsilon)
-        cells = np.searchsorted(epsilon[order], ratio)
-        more, less = (np.bincount(cells, mass, len(epsilon) + 1)[::-1].cumsum()[-2::-1] for mass in (present, shrunk))
-        found = np.empty(len(epsilon))
+        order, found = np.argsort(epsilon), np.empty(len(epsilon))
+        more, less = (above(epsilon[order], ratio, mass) for mass in (present, shrunk))
         found[order] = more - np.exp(epsilon[order]) * less
         return np.clip(found, 0.0, 1.0)
 
@@ -48,24 +43,20 @@ def rough_delta(kinds: Kinds) -> Callable[[np.ndarray], np.ndarray]:
 
 def _sum(kinds: Kinds) -> tuple[np.ndarray, np.ndarray]:
     """log LR at the points of the lattice, and their masses under "present with +" after all steps."""
-    laws: list[tuple[np.ndarray, np.ndarray, np.ndarray, int]] = []
-    centre = 0.0
-    for kind in (Sketch.of(noise, steps) for noise, steps in kinds):
-        a, b = kind.a[::_EVERY], kind.b[::_EVERY]
-        mass = np.exp(kind.log_mass[::_EVERY] + kind.centre + b + a)
-        laws.append((a, b, mass / mass.sum(), kind.steps))
-        centre += kind.steps * kind.centre
+    sketches = [Sketch.of(noise, steps, _PLACES) for noise, steps in kinds]
     windows = [
-        _window([(a, mass, steps) for a, _, mass, steps in laws], _ROWS),
-        _window([(b, mass, steps) for _, b, mass, steps in laws], _COLUMNS),
+        _window(sketches, [kind.a for kind in sketches], _ROWS),
+        _window(sketches, [kind.b for kind in sketches], _COLUMNS),
     ]
     image = np.ones((_ROWS, _COLUMNS // 2 + 1), dtype=complex)
-    for a, b, mass, steps in laws:
-        image *= _raised(np.fft.rfft2(_spread(a / windows[0][1], b / windows[1][1], mass)), steps)
+    for kind in sketches:
+        mass = np.exp(kind.log_mass + kind.centre + kind.b + kind.a)
+        law = _spread(kind.a / windows[0][1], kind.b / windows[1][1], mass / mass.sum())
+        image *= _raised(np.fft.rfft2(law), kind.steps)
     total = np.fft.irfft2(image, (_ROWS, _COLUMNS))
     a, b = (pitch * (first + np.arange(size)) for (first, pitch), size in zip(windows, total.shape, strict=True))
     total = np.roll(total, [-first for first, _ in windows], axis=(0, 1))
-    size = np.abs(a)[:, None]
+    size, centre = np.abs(a)[:, None], sum(kind.steps * kind.centre for kind in sketches)
     return (b + centre + size + np.log1p(np.exp(-2.0 * size)) - LOG_2).ravel(), total.ravel()
 
 
@@ -76,19 +67,13 @@ def _raised(image: np.ndarray, steps: int) -> np.ndarray:
     return raised
 
 
-def _window(laws: list[tuple[np.ndarray, np.ndarray, int]], size: int) -> tuple[int, float]:
+def _window(sketches: Sequence[Sketch], losses: Sequence[np.ndarray], size: int) -> tuple[int, float]:
     """(first index, pitch) of an axis of ``size`` points that holds the sum under "present with +" and "with -"."""
-    variance = sum(steps * float(mass @ loss**2) for loss, mass, steps in laws)
-    exponents, ends = _EXPONENTS / np.sqrt(max(variance, 1e-300)), []
-    for sign in (1.0, -1.0):
-        logs = sum(
-            steps * logsumexp(sign * np.multiply.outer(exponents, loss), axis=1, b=mass) for loss, mass, steps in laws
-        )
-        ends.append(max(float(np.nanmin((logs - _TAIL) / exponents)), 0.0))
-    pitch = _ROOM * (ends[0] + ends[1]) / (size - 6)
+    high, low = (max(end_of(sketches, [sign * x for x in losses], 1.0, _TAIL)[0], 0.0) for sign in (1.0, -1.0))
+    pitch = _ROOM * (high + low) / (size - 6)
     if not 0.0 < pitch < np.inf:
         raise NumericalError("rough sign lattice: no window")
-    return -int(_ROOM * ends[1] / pitch) - 3, pitch
+    return -int(_ROOM * low / pitch) - 3, pitch
 
 
 def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray) -> np.ndarray:

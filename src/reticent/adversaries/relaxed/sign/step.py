@@ -161,14 +161,14 @@ class LogPower(NamedTuple):
 
 
 class TransformTable(NamedTuple):
-    """One kind of step, ready for its transforms.
+    """One kind of step, ready for its transforms under one law.
 
     Attributes:
         nodes: of one step.
         steps: how often it runs.
-        even, odd: e^b cosh a and e^b sinh a at the nodes.
+        even, odd: masses on y >= 0 of both signs of y together, and their difference.
         cosines, sines: of w a, a row for each node.
-        missing: mean of 1 - cos(w a) under "absent", and weighted by ``even``.
+        missing: mean of 1 - cos(w a).
     """
 
     nodes: FoldedNodes
@@ -177,37 +177,30 @@ class TransformTable(NamedTuple):
     odd: np.ndarray
     cosines: np.ndarray
     sines: np.ndarray
-    missing: tuple[np.ndarray, np.ndarray]
+    missing: np.ndarray
 
     @classmethod
-    def of(cls, nodes: FoldedNodes, steps: int, w: np.ndarray) -> TransformTable:
+    def of(cls, nodes: FoldedNodes, steps: int, w: np.ndarray, lift: float) -> TransformTable:
         """At the frequencies ``w`` of a.
 
         Args:
             w: shape (n,).
+            lift: 0 for "absent", 1 for "present".
         """
-        angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)
-        even, odd = grown * np.cosh(nodes.a), grown * np.sinh(nodes.a)
-        half = 2.0 * np.sin(0.5 * angle) ** 2
-        missing = weighted(half.T, nodes.weight), weighted(half.T, nodes.weight * even)
+        angle, grown = np.outer(nodes.a, w), nodes.weight * np.exp(lift * nodes.b)
+        even, odd = grown * np.cosh(lift * nodes.a), grown * np.sinh(lift * nodes.a)
+        missing = weighted(2.0 * np.sin(0.5 * angle).T ** 2, even)
         return cls(nodes, steps, even, odd, np.cos(angle), np.sin(angle), missing)
 
-    def absent(self, s: np.ndarray, count: int) -> LogPower:
-        """log phi^T under "absent"; rows ``s``, complex, columns the first ``count`` frequencies of a."""
-        growth = np.expm1(np.outer(s, self.nodes.b)) * self.nodes.weight
-        real, imag = _parts(growth, self.cosines[:, :count])
-        return _log_power(real - self.missing[0][:count], imag, self.steps)
-
-    def present(self, s: np.ndarray, count: int) -> tuple[LogPower, LogPower]:
-        """The same under "present" with + and with -."""
-        growth, weight = np.expm1(np.outer(s, self.nodes.b)), self.nodes.weight
-        real, imag = _parts(growth * (weight * self.even), self.cosines[:, :count])
-        imag_odd, real_odd = _parts((1.0 + growth) * (weight * self.odd), self.sines[:, :count])
-        real = real - self.missing[1][:count]
-        return (
-            _log_power(real - real_odd, imag + imag_odd, self.steps),
-            _log_power(real + real_odd, imag - imag_odd, self.steps),
-        )
+    def powers(self, s: np.ndarray, count: int) -> list[LogPower]:
+        """log phi^T at rows ``s``, complex, and the first ``count`` frequencies of a; of "present" with + and -."""
+        growth = np.expm1(np.outer(s, self.nodes.b))
+        real, imag = _parts(growth * self.even, self.cosines[:, :count])
+        real = real - self.missing[:count]
+        if not np.any(self.odd):
+            return [_log_power(real, imag, self.steps)]
+        imag_odd, real_odd = _parts((1.0 + growth) * self.odd, self.sines[:, :count])
+        return [_log_power(real - sign * real_odd, imag + sign * imag_odd, self.steps) for sign in (1.0, -1.0)]
 
 
 Laws = Callable[[tuple[float, float]], Sequence[TiltedLaw]]
@@ -252,7 +245,7 @@ class OutsideBound(NamedTuple):
             inner, fine = np.s_[:rows, :columns], laws((float(t[rows]), float(w[columns])))
             near = [law.near(share) for law in fine]
             if rows * columns * sum(len(law.a) for _, law in near) > _MOST_WORK:
-                continue
+                break  # more observations are more work
             for known, (mass, law), count in zip(best, near, counts, strict=True):
                 found = count * np.log(law.largest(t[: rows + 1], w[: columns + 1], mass))
                 known[inner] = np.minimum(known[inner], found)

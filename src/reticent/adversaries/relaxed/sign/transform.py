@@ -43,9 +43,7 @@ _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
 _ALIAS = 30.0  # exponent that makes one period of the damped payoff negligible
 _CUT = 9.0  # standard deviations of the blur in frequency
 _LOG_TINY = math.log(1e-8)  # delta at the last threshold
-_MOST_FREQUENCIES, _MOST_GUESSED = 3_000_000, 1.2e7  # pairs of them: that are summed, and in a box around the guess
-_MOST_COARSE_NODES = 20_000  # beyond which the frequencies cannot be summed in time either
-_OUTSIDE = 1e-17  # of |phi|^T relative to its value on the real line: a guess of where it ends
+_MOST_FREQUENCIES = 3_000_000  # pairs of them that are summed
 _FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
 _COARSE_REACH = 5.5  # deviations of y that coarse nodes cover: beyond lies less than 1e-7
 _ROUGH_SPACING = 0.02  # of nodes for real moments
@@ -56,9 +54,6 @@ _CHERNOFF = np.geomspace(1e-3, 1e3, 61)  # exponents that plan the grids, over t
 _FURTHEST_LINE, _HALVINGS = 1e4, 60  # the line that is looked for, in the same units, and the search for it
 _MORE = 4.0  # multiple of the line at which the copies down in B are planned
 _BESIDE = 30.0  # exponent that makes A beyond half the width negligible
-_LOOKED = 0.03, 1.0  # shares of the blur's reach in which the decay is looked for, one after the other
-_NEAREST, _PLACES, _BETWEEN = 2e-3, 24, 8  # the first place there, as a share; how many; and between two of these
-_GUESSED = 0.1  # of _OUTSIDE, for a guess
 _FINEST_SPACING, _WIDEST_SPACING, _STRIP_SPACING = 1e-4, 0.25, 0.04  # of nodes in y; of places on the strip's edge
 _THIN, _THICK, _STRIPS = 0.01, 6.0, 16  # half widths of strips that are tried, and how many
 _SINGULAR = 0.9  # of the way to the first singularity: no strip is wider
@@ -114,14 +109,6 @@ class FourierPlan:
     def total(self, of: Callable[[FoldedNodes], float]) -> float:
         """Sum over all steps of what ``of`` finds on the nodes of one."""
         return sum(steps * of(nodes) for (_, steps), nodes in zip(self.kinds, self.rough, strict=True))
-
-    def too_many(self, most: int) -> NumericalError:
-        """More than ``most`` frequencies are needed."""
-        which = " and ".join(
-            f"noise_multiplier={1 / step.slope:g}, sample_rate={step.rate:g}, steps={steps}"
-            for step, steps in self.kinds
-        )
-        return NumericalError(f"common-sign composition at {which} needs more than {most} frequencies")
 
     def copies(self) -> copies.Kinds:
         """What the two trapezoid sums add."""
@@ -215,12 +202,7 @@ def estimate(kinds: Kinds, blur: float, most: int) -> Callable[[np.ndarray], np.
     Raises:
         NumericalError: more are needed; a larger ``blur`` needs fewer.
     """
-    plan = plan_of(kinds, blur)
-    t, w = _guessed(plan, 0.0)
-    counts = np.full(math.ceil(t / plan.dtau) + 1, math.ceil(w / plan.dw) + 1)
-    if counts.sum() > most:
-        raise plan.too_many(most)
-    absent = transform_of(Frequencies(plan, 0.0, counts, 0.0))
+    absent = transform_of(frequencies_of(plan := plan_of(kinds, blur), 0.0, most))
 
     def delta(epsilon: np.ndarray) -> np.ndarray:
         epsilon = np.minimum(epsilon, plan.high)  # beyond, nothing is known
@@ -287,62 +269,22 @@ def plan_of(kinds: Kinds, blur: float) -> FourierPlan:
     return replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw))
 
 
-def frequencies_of(plan: FourierPlan, lift: float) -> Frequencies:
+def frequencies_of(plan: FourierPlan, lift: float, most: int = _MOST_FREQUENCIES) -> Frequencies:
     """Those outside of which the transform is proven negligible: no more than what lies beyond the blur's ends.
 
     Raises:
-        NumericalError: more than the budget would be needed.
+        NumericalError: more than ``most`` would be needed.
     """
-    guess = _guessed(plan, lift)
-    if guess[0] / plan.dtau * guess[1] / plan.dw <= _MOST_GUESSED:
-        bound = outside_bound(plan, lift)
-        w, rest = (np.full(2, plan.ends[1]), 0.0) if bound is None else bound.summed((plan.dtau, plan.dw), plan.beyond)
-        t = np.array([0.0, plan.ends[0]]) if bound is None else bound.t
-        last = float(t[np.flatnonzero(w)[-1]])
-        cells = np.searchsorted(t, plan.dtau * np.arange(math.ceil(last / plan.dtau) + 1))
+    bound = outside_bound(plan, lift)
+    w, rest = (np.full(2, plan.ends[1]), 0.0) if bound is None else bound.summed((plan.dtau, plan.dw), plan.beyond)
+    t = np.array([0.0, plan.ends[0]]) if bound is None else bound.t
+    last = float(t[np.flatnonzero(w)[-1]]) / plan.dtau
+    if last < most:
+        cells = np.searchsorted(t, plan.dtau * np.arange(math.ceil(last) + 1))
         counts = np.ceil(np.append(w, 0.0)[cells] / plan.dw).astype(np.int64) + 1
-        if counts.sum() <= _MOST_FREQUENCIES:
+        if counts.sum() <= most:
             return Frequencies(plan, lift, counts, rest + plan.beyond)
-    raise plan.too_many(_MOST_FREQUENCIES)
-
-
-def _guessed(plan: FourierPlan, lift: float) -> tuple[float, float]:
-    """Where frequencies end along each axis, by a guess; the blur ends them in any case."""
-    decayed = _decay(plan, lift)
-    return min(plan.ends[0], decayed[0]), min(plan.ends[1], decayed[1])
-
-
-def _decay(plan: FourierPlan, lift: float) -> tuple[float, float]:
-    """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess."""
-    for share in _LOOKED:
-        checkpoint()
-        reach = share * plan.ends[0], share * plan.ends[1]
-        nodes, inside = _coarse_nodes(plan, reach), True
-        if (needed := sum(len(each.weight) for each in nodes)) > _MOST_COARSE_NODES:
-            raise NumericalError(f"common-sign composition: {needed} nodes would be needed")
-        laws = [(TiltedLaw.of(each, plan.line, lift), n) for each, (_, n) in zip(nodes, plan.kinds, strict=True)]
-        places = [np.geomspace(_NEAREST * end, end, _PLACES) for end in reach]
-        for _ in range(2):
-            lasts = [_last_above(logs) for logs in _on_axes(laws, *places)]
-            ends = [axis[last : last + 2] for axis, last in zip(places, lasts, strict=True)]
-            inside &= all(len(between) > 1 for between in ends)
-            places = [np.geomspace(between[0], between[-1], _BETWEEN + 1) for between in ends]
-        if inside:
-            break
-    return float(ends[0][-1]), float(ends[1][-1])
-
-
-def _on_axes(laws: Sequence[tuple[TiltedLaw, int]], t: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """log |phi^T| at frequencies of B alone, and of A alone; two rows."""
-    alone = np.zeros(1)
-    moduli = ((law.moduli(t, alone)[0, :, 0], law.moduli(alone, w)[0, 0], steps) for law, steps in laws)
-    return np.sum([steps * np.log(np.maximum([b, a], TINY)) for b, a, steps in moduli], axis=0)
-
-
-def _last_above(logs: np.ndarray) -> int:
-    """The last place at which something is left; the first where nothing is anywhere."""
-    above = np.flatnonzero(logs > math.log(_GUESSED * _OUTSIDE))
-    return int(above[-1]) if len(above) else 0
+    raise NumericalError(f"common-sign composition: it needs more than {most} frequencies")
 
 
 def _coarse_nodes(plan: FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:
@@ -393,7 +335,9 @@ def transform_of(summed: Frequencies) -> Mellin:
         )
         for step, _ in plan.kinds  # under "absent", the further out the less e^(c b) there is
     ]
-    tables = [TransformTable.of(each, steps, w) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)]
+    tables = [
+        TransformTable.of(each, steps, w, summed.lift) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)
+    ]
     gamma, doubt = GammaTable(s, plan.dtau, plan.dw, len(w)), _doubt(tables, summed)
     blur_b, blur_a = 0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s, 0.5 * (plan.blur_a * w) ** 2
     values, total, start = np.empty(len(s), dtype=complex), 0.0, 0
@@ -402,9 +346,7 @@ def transform_of(summed: Frequencies) -> Mellin:
         part = slice(start, start + _rows(counts[start:]))
         count = int(counts[part].max())
         kernel = gamma.log_kernel(part, count) + blur_b[part, None] - blur_a[:count]
-        powers = [
-            (one.absent(s[part], count),) if summed.lift == 0.0 else one.present(s[part], count) for one in tables
-        ]
+        powers = [one.powers(s[part], count) for one in tables]
         values[part] = 0.0
         for logs in zip(*powers, strict=True):
             size = np.exp(kernel.real + sum(log.size for log in logs)) / len(powers[0])
@@ -427,8 +369,8 @@ def _doubt(tables: Sequence[TransformTable], summed: Frequencies) -> np.ndarray:
     Terms of a transform are at most |s b|, |e^b sinh a| and what is missing at the frequency of A.
     """
     s, powers = summed.points(), 0.0
-    for steps, weight, b, odd in ((one.steps, one.nodes.weight, one.nodes.b, one.odd) for one in tables):
-        size = steps * (np.abs(s) * float(weight @ np.abs(b)) + float(weight @ np.abs(odd)))
+    for steps, (weight, a, b) in ((one.steps, one.nodes) for one in tables):
+        size = steps * (np.abs(s) * float(weight @ np.abs(b)) + float(weight @ np.abs(np.exp(b) * np.sinh(a))))
         powers = powers + (_PER_EXPONENT + roundings(len(weight))) * (size + _MISSING)
     sums = 0.5 * roundings(int(summed.counts.max())) + 2 * roundings(len(s), parts=2)
     return (_ROUNDED * len(tables) + sums + _PER_EXPONENT * np.abs(loggamma(-s)) + powers) / np.abs(s)
