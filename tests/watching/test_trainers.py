@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.facts.steps import Drawn
 from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, private, records
 
@@ -186,6 +186,7 @@ def hugging_face(folder, callback, epochs=2, reseed=True, **options):
         model=model,
         args=arguments,
         train_dataset=Sentences(),
+        eval_dataset=Sentences(),
         optimizers=(optimizer, None),
         callbacks=[Private(), callback],
     )
@@ -263,8 +264,30 @@ def test_a_training_that_was_broken_off_is_left(tmp_path):
         other.__enter__()
     seen.close()
     assert seen.ledger.mechanism().steps == 22
-    with pytest.raises(ParameterError, match="noisy steps"), other:
+    with other:
         pass
+    with pytest.raises(ParameterError, match="at least one step"):
+        _ = other.ledger
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_best_epoch_that_a_trainer_puts_back(tmp_path):
+    """It saves and loads by ``state_dict``; all steps count."""
+    pytest.importorskip("transformers")
+    from reticent.watching.huggingface import WatchCallback
+
+    seen, scores = WatchCallback(), iter((1.0, 0.5))
+    how = dict.fromkeys(("save_strategy", "eval_strategy"), "epoch")
+    best = {"load_best_model_at_end": True, "metric_for_best_model": "score", "greater_is_better": True}
+    trainer = hugging_face(tmp_path, seen, **how, **best)
+    trainer.compute_metrics = lambda _: {"score": next(scores)}
+    trainer.train()
+    assert facts.PUT_BACK in seen.ledger.faults
+    assert not any(fault.voids for fault in seen.ledger.faults)
+    assert seen.ledger.mechanism().steps == 12
+    seen.save(tmp_path / "ledger.json")
+    with pytest.raises(ArtifactError, match="already exists"):
+        seen.save(tmp_path / "ledger.json")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -33,8 +32,8 @@ _Where = tuple[int, int]
 
 _BEEN: dict[str, dict[int, int]] = {"noise": {}, "draws": {}}
 """For each use every block from which numbers were drawn, with the last place in it."""
-_LAST: dict[str, WeakKeyDictionary[Any, _Where]] = {"noise": WeakKeyDictionary(), "draws": WeakKeyDictionary()}
-"""For each use where each generator was when it drew last."""
+_LAST: dict[str, dict[Any, _Where]] = {"noise": {}, "draws": {}}
+"""For each use where each generator was when it drew last; they stay, as torch 2.6 has no weak references to them."""
 
 
 @dataclass(slots=True)
