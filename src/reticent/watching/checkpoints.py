@@ -46,7 +46,7 @@ class Checkpoints:
     @looks
     def loaded(self, model: Any, *_: Any) -> None:
         """Weights were put in: all of them may be those after a step."""
-        if model is not self._model or self._moves.are_lent:
+        if model is not self._model or self._moves.are_lent or not self._steps:
             return
         steps = self._steps.get(self._now())
         if steps is not None:
