@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -172,27 +173,14 @@ class _DeltaHull:
 
 
 def _both_halves(right: _DeltaHull, left: _DeltaHull) -> Polygon:
-    """Both halves as one polygon: they share the tangent at threshold 0."""
-    here, there = right.vertices(), left.vertices().exchanged
-    slopes = np.concatenate([right.thresholds[:0:-1], [0.0], -left.thresholds[1:]])
-    if here.tnr[0] < there.tnr[0] or here.fnr[0] < there.fnr[0]:
-        # No room for the tangent at 0 but rounding: the neighbours meet in one vertex, the better of both.
-        a, b = here.at(slice(1)), there.at(slice(1))
-        one = LogErrors(
-            fpr=np.minimum(a.fpr, b.fpr),
-            tnr=np.maximum(a.tnr, b.tnr),
-            fnr=np.minimum(a.fnr, b.fnr),
-            tpr=np.maximum(a.tpr, b.tpr),
-        )
-        vertices = LogErrors.joined(here.at(slice(None, 0, -1)), one, there.at(slice(1, None)))
-        return _monotone(vertices, slopes[slopes != 0.0])
-    return _monotone(LogErrors.joined(here.at(slice(None, None, -1)), there), slopes)
+    """Both halves as one polygon: they share the tangent at threshold 0.
 
-
-def _monotone(vertices: LogErrors, slopes: np.ndarray) -> Polygon:
-    """Vertices that rounding has exchanged take the better of both rates: the safe side."""
-    fpr, tnr = np.minimum.accumulate(vertices.fpr[::-1])[::-1], np.maximum.accumulate(vertices.tnr[::-1])[::-1]
-    fnr, tpr = np.minimum.accumulate(vertices.fnr), np.maximum.accumulate(vertices.tpr)
+    Vertices that rounding has exchanged take the better of both rates: the safe side.
+    """
+    joined = LogErrors.joined(right.vertices().at(slice(None, None, -1)), left.vertices().exchanged)
+    fpr, tnr = np.minimum.accumulate(joined.fpr[::-1])[::-1], np.maximum.accumulate(joined.tnr[::-1])[::-1]
+    fnr, tpr = np.minimum.accumulate(joined.fnr), np.maximum.accumulate(joined.tpr)
+    slopes = mirrored(-left.thresholds, right.thresholds)[::-1]
     return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr), slopes)
 
 
@@ -318,12 +306,18 @@ def strictest(curves: Sequence[TradeOff]) -> Polygon:
 def _obeying(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:
     polygons = [curve for curve in curves if isinstance(curve, PolygonTradeOff)]
     thresholds = _slopes_of(polygons, _SMOOTH if len(polygons) < len(curves) else None)
+    return polygon_above(thresholds, reduce(pick, (log_deltas(curve, thresholds) for curve in curves)))
+
+
+def log_deltas(curve: TradeOff, thresholds: np.ndarray) -> np.ndarray:
+    """What ``polygon_above`` asks for: log delta at thresholds >= 0, that of the reversed experiment below; at most 0.
+
+    Args:
+        curve: any curve.
+        thresholds: log likelihood ratios, increasing.
+    """
     forward, back = thresholds[thresholds >= 0.0], -thresholds[thresholds < 0.0]
-    bounds = [np.concatenate([c.reversed.log_delta(back), c.log_delta(forward)]) for c in curves]
-    log_delta = np.minimum(bounds[0], 0.0)
-    for bound in bounds[1:]:
-        log_delta = pick(log_delta, np.minimum(bound, 0.0))
-    return polygon_above(thresholds, log_delta)
+    return np.minimum(np.concatenate([curve.reversed.log_delta(back), curve.log_delta(forward)]), 0.0)
 
 
 def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = None) -> np.ndarray:
