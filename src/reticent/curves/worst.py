@@ -44,14 +44,14 @@ class Symmetrised(TradeOff):
         self.curves = curve, curve.reversed
 
     @cached_property
-    def leads(self) -> tuple[np.ndarray, np.ndarray]:
+    def _leads(self) -> tuple[np.ndarray, np.ndarray]:
         """(thresholds at which the lead changes, increasing; which curve leads before, between and after them)."""
-        borders, leading = _leads(self.curves)
+        borders, leading = _changes(self.curves)
         # Of thresholds l and -l each direction leads at one.
         return np.concatenate([-borders[::-1], [0.0], borders]), np.concatenate([1 - leading[::-1], leading])
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        borders, leading = self.leads
+        borders, leading = self._leads
         lead = leading[np.searchsorted(borders, np.asarray(log_ratio, dtype=float), side="right")]
         both = (curve.errors(log_ratio) for curve in self.curves)
         return LogErrors(*(np.where(lead, second, first) for first, second in zip(*both, strict=True)))
@@ -65,7 +65,7 @@ class Symmetrised(TradeOff):
     @cached_property
     def _gaps(self) -> list[tuple[LogErrors, LogErrors]]:
         """Of each change of the lead: the tests of the curve before and of the one after; between them is a tangent."""
-        borders, leading = self.leads
+        borders, leading = self._leads
         return [
             (self.curves[before].errors(border), self.curves[after].errors(border))
             for border, before, after in zip(borders, leading[:-1], leading[1:], strict=True)
@@ -82,7 +82,7 @@ class Symmetrised(TradeOff):
             if k % 2:
                 result[here] = follow_segment(log_alpha[here], *self._gaps[k // 2])[which]
             else:
-                curve = self.curves[self.leads[1][k // 2]]
+                curve = self.curves[self._leads[1][k // 2]]
                 result[here] = curve.log_power(log_alpha[here]) if which else curve.log_beta(log_alpha[here])
         return result
 
@@ -111,8 +111,8 @@ def symmetrised(curve: TradeOff) -> TradeOff:
     return curve if curve.reversed is curve else Symmetrised(curve)
 
 
-def _leads(curves: Sequence[TradeOff]) -> tuple[np.ndarray, np.ndarray]:
-    """``Symmetrised.leads`` at thresholds above 0."""
+def _changes(curves: Sequence[TradeOff]) -> tuple[np.ndarray, np.ndarray]:
+    """``Symmetrised._leads`` at thresholds above 0."""
     grid = _grid(curves)
     lead = _settled(np.array([curve._log_delta_above(grid) for curve in curves]))
     changes = np.flatnonzero(np.diff(lead))
