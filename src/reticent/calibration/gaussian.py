@@ -15,7 +15,7 @@ from reticent.curves._logs import HALF_LOG_TWO_PI, OVERFLOW
 from reticent.curves.gaussian import mills_ratio
 
 LEAST_MU, LARGEST_MU = 1e-60, 1e60  # instead of 0 and infinity: further than any release is
-_ROOT_EIGHT = 2.8284271247461903
+ROOT_EIGHT = 2.8284271247461903
 _DEEP = -25.0  # a below: delta is 1 but for two tiny terms
 _MAX_STEPS = 100  # of Newton's method
 _SETTLED, _UNMOVED = 1e-14, 1e-15  # relative steps of mu and of epsilon that end it
@@ -37,7 +37,7 @@ def log_delta_at(mu: float, epsilon: float) -> float:
 def mu_at(epsilon: float, log_delta: float) -> float:
     """The mu in [1e-60, 1e60] whose Gaussian curve has ``log_delta`` at ``epsilon`` >= 0."""
     if epsilon == 0.0:
-        return clipped(_ROOT_EIGHT * float(erfinv(math.exp(min(log_delta, 0.0)))))
+        return clipped(ROOT_EIGHT * float(erfinv(math.exp(min(log_delta, 0.0)))))
     if not _DEEPEST < log_delta < 0.0:
         return LEAST_MU if log_delta < 0.0 else LARGEST_MU
     # delta < Phi(-a), so the a of this level is too large and its mu too small: the side to start from.
