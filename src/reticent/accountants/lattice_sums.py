@@ -10,7 +10,7 @@ are added on the safe side: docs/theory/composition.md, section "Lattice". Share
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_th
 from reticent.curves.sums import running, running_roundings
 from reticent.errors import NumericalError
 from reticent.pairs import LossMasses
-
-if TYPE_CHECKING:
-    from reticent.accountants.lattice import Lattice
 
 STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_TANGENTS = 2**13
@@ -261,12 +258,12 @@ def _sums_from(values: np.ndarray) -> np.ndarray:
     return np.append(running(values[::-1])[::-1], 0.0)
 
 
-def planned(steps: Steps, accuracy: Lattice) -> LossGrid:
+def planned(steps: Steps, accuracy: Any) -> LossGrid:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width.
 
     Args:
         steps: what is composed.
-        accuracy: that of the route.
+        accuracy: the route ``lattice``, whose fields it is.
 
     Raises:
         NumericalError: the losses have no finite range.
