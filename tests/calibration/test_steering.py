@@ -108,7 +108,7 @@ def test_the_last_step_to_a_root_is_not_looked_at(gap: Callable[[float], float])
     edge = Edge(gap, -10.0, 10.0, 2e-6)
     edge.find(0.31, 1.5)
     assert edge.root == pytest.approx(0.3, rel=0, abs=2e-6)
-    assert edge.evaluations <= 3
+    assert len(edge.seen) <= 3
 
 
 def test_a_step_is_no_root() -> None:

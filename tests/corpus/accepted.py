@@ -1,5 +1,7 @@
 """Differences from the stored corpus that are meant: a pattern of ``section/case/keys`` and the reason."""
 
+_SEARCH = "epsilon is searched for as thresholds are: what steers moves by 1e-12, the noise by 1e-7, within its slack"
+
 ACCEPTED: dict[str, str] = {
     "surface/names; auditing/*.evidence": "a piece of evidence comes with its share of the significance",
     "surface/names; auditing/*.shares": "the shares are said by evidence",
@@ -23,4 +25,6 @@ ACCEPTED: dict[str, str] = {
     "calibrations/poisson; *; mixed/rows/mixed, add-remove/*": "the same, 2e-7",
     "surface/sentences; theorems/RETICENT:second-moment*": "the code of both theorems is one function now",
     "surface/sentences; theorems/RETICENT:whole-user-directions*": "the code of both theorems is one function now",
+    "calibrations/random-allocation; epsilon=2@1e-5; default/*": _SEARCH,
+    "calibrations/samplers; epsilon=2@1e-5/*": _SEARCH,
 }

@@ -85,8 +85,7 @@ def test_r7_neither_direction_dominates_for_subsampled_laplace(rate: float, cros
     """mu = 1: ADD leads below the crossing, REM above, so the one-segment formula is invalid."""
     curve = Subsampled(RelaxedLaplaceTradeOff(1.0), rate)
     both = symmetrised(curve)
-    borders = [piece.low for piece in both._pieces if 0.0 < piece.low < math.inf]
-    assert borders == [pytest.approx(crossing, abs=5e-5)]
+    assert both._leads[0] == pytest.approx([-crossing, 0.0, crossing], abs=5e-5)
     below, above = 0.8 * crossing, 1.2 * crossing
     assert float(curve.log_delta(below)) > float(curve.reversed.log_delta(below))
     assert float(curve.log_delta(above)) < float(curve.reversed.log_delta(above))

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from reticent import _check
-from reticent.accountants.compose import certified_advantage
 from reticent.accountants.step_losses import (
     CLOSER,
     DOUBT,
@@ -26,40 +25,29 @@ _BLOCK = 500_000  # elements of one array
 
 
 def advantage_map(
-    noise_multipliers: np.ndarray,
-    sample_rates: np.ndarray,
-    steps: int,
-    neighbouring: Neighbouring,
-    *,
-    certify_doubt: bool = True,
+    noise_multipliers: np.ndarray, sample_rates: np.ndarray, steps: int, neighbouring: Neighbouring
 ) -> np.ndarray:
     """``advantage`` on a grid; shape (noise multipliers, sample rates): estimates as good as there.
 
-    Nodes are shared by a row of the grid. Where that rule does not vouch for itself (few sampled steps, little noise)
-    the upper end of a certified enclosure is given: slower, and safe.
+    Nodes are shared by a row of the grid. NaN where that rule does not vouch for itself (few sampled steps, little
+    noise).
 
     Args:
         noise_multipliers: one-dimensional, > 0.
-        sample_rates: one-dimensional, in (0, 1].
+        sample_rates: one-dimensional, in (0, 1).
         steps: noisy updates.
         neighbouring: between which data sets.
-        certify_doubt: give the certified ends; else NaN, in milliseconds.
 
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    rates = _check.probabilities(sample_rates=sample_rates)
-    rows = []
-    for noise in np.asarray(noise_multipliers, dtype=float):
-        row = np.full(len(rates), np.nan)
-        inside = (rates > 0.0) & (rates < 1.0)
+    rates, noises = _check.probabilities(sample_rates=sample_rates), np.asarray(noise_multipliers, dtype=float)
+    inside, found = (rates > 0.0) & (rates < 1.0), np.full((len(noises), len(rates)), np.nan)
+    for row, noise in zip(found, noises, strict=True):
         if noise > LEAST_NOISE:
             with np.errstate(all="ignore"):
                 row[inside] = _row(_check.positive(noise_multiplier=noise), rates[inside], steps, neighbouring)
-        for k in np.flatnonzero(np.isnan(row)) if certify_doubt else ():
-            row[k] = certified_advantage(float(noise), float(rates[k]), steps, neighbouring)[1]
-        rows.append(row)
-    return np.array(rows)
+    return found
 
 
 def _row(noise: float, rates: np.ndarray, steps: int, neighbouring: Neighbouring) -> np.ndarray:
@@ -76,10 +64,8 @@ def _row(noise: float, rates: np.ndarray, steps: int, neighbouring: Neighbouring
         law = StepLosses.of(pair, steps, QUICK, closer)
         if closer > 1:
             law = law._replace(window=law.holding(law.window))
-        needed = (
-            closer * 8.0 / 7.0 * frequencies_needed(QUICK.decay, law.kurtosis) * law.window / (2.0 * np.pi * law.spread)
-            + 2.0
-        )
+        place = frequencies_needed(QUICK.decay, law.kurtosis) / law.spread
+        needed = closer * 8.0 / 7.0 * place * law.window / (2.0 * np.pi) + 2.0
         counts = np.exp2(np.ceil(2.0 * np.log2(needed)) / 2.0).astype(int)  # few different ones
         fits = (law.spread > 0.0) & (law.spread < LOUDEST) & (needed < FINE.frequencies)
         for count in np.unique(counts[fits]):
@@ -99,8 +85,6 @@ def _advantages(law: StepLosses, count: int, share: int) -> np.ndarray:
     kernel = spacing[:, None] / np.pi / (t * t + 0.25)
     kernel[:, 0] *= 0.5
     total = 1.0 + 2.0 / np.expm1(0.5 * law.window) - np.sum(kernel * np.exp(log_size) * np.cos(phase), axis=1)
-    truncated = last_size(log_size, share) - np.log(
-        np.pi * spacing * count
-    )  # |psi|^steps / (pi t) bounds what is left out
+    truncated = last_size(log_size, share) - np.log(np.pi * spacing * count)  # what is left out: |psi|^steps / (pi t)
     sure = (truncated < math.log(DOUBT)) & (law.beyond(law.window) < DOUBT)
     return np.where(sure, np.clip(total, 0.0, 1.0), np.nan)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.curves._logs import EPS
+from reticent.curves._logs import EPS, HALF_LOG_TWO_PI
 from reticent.pairs import Neighbouring
-from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, log_mixture
+from reticent.pairs.gaussian_mixture import log_mixture
 
 EXPONENT = 36.0  # the trapezoid error is about e^-36 of the bound on the integrand
 REACH = 9.5  # standard deviations beyond the outermost peak

@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from reticent.curves._logs import OVERFLOW
+from reticent.curves._logs import EPS, OVERFLOW
 from reticent.errors import NumericalError
 from reticent.pairs.columns import Numbers
 from reticent.pairs.transforms import Law
 
-_EPS = 2.0**-52
 _MAX_FREQUENCIES = 2**13
 _FEW_STEPS, _FEW_FREQUENCIES = 1000, 2**10  # up to which a closer bound on the decay is asked
 _SCANS = (16, 12)  # frequencies asked at, twice, for the last one that is needed: within 5 %
@@ -170,7 +169,7 @@ class Contour:
     def _scale(self, exponent: np.ndarray, log_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """e^(exponent + log_factor) M(c), and a bound on its relative rounding."""
         sizes = np.abs(exponent) + np.abs(log_factor) + abs(self.log_scale)
-        return np.exp(exponent + log_factor + self.log_scale), 4 * _EPS * (1.0 + sizes)
+        return np.exp(exponent + log_factor + self.log_scale), 4 * EPS * (1.0 + sizes)
 
     @_QUIET
     def _delta(self, thresholds: np.ndarray, log_factor: np.ndarray, right: _Images, left: _Images) -> Enclosed:
@@ -180,7 +179,7 @@ class Contour:
         scale, rounding = self._scale((1.0 - self.c) * thresholds, log_factor)
         total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
         near, far = _shrunk(log_factor, *right), _shrunk(log_factor + thresholds, *left)
-        error = scale * (error + rounding * np.abs(total)) + 8 * _EPS * (np.abs(near) + np.abs(far))
+        error = scale * (error + rounding * np.abs(total)) + 8 * EPS * (np.abs(near) + np.abs(far))
         images = self.right(thresholds, log_factor) + self.left(thresholds, log_factor)
         return _ordered([(scale * total + near + far, error)], images)
 
@@ -194,7 +193,7 @@ class Contour:
         # cosh(l/2) coth(u) - 1/u, and 1/u less its share at frequency 0
         even = u / 3.0 - u**3 / 45.0 + 2.0 * u**5 / 945.0 + 2.0 * np.sinh(0.25 * thresholds) ** 2 / np.tanh(u)
         odd = side * np.sinh(0.5 * thresholds)
-        rounding = 16 * _EPS * (even + np.abs(odd) + missing) + u**7 / 4000.0
+        rounding = 16 * EPS * (even + np.abs(odd) + missing) + u**7 / 4000.0
         error = scale * (error + np.expm1(self.start_error) / u) + rounding
         factor = np.exp(0.5 * thresholds + log_factor)
         images = self.right(thresholds, log_factor) + self.left(thresholds, log_factor)
@@ -231,7 +230,7 @@ class Contour:
         ends = []
         for total, error in slopes:
             value, error = sign * scale * total + known, scale * (error + rounding * np.abs(total))
-            ends.append((value, error + 16 * _EPS * np.abs(known) + 2.0 * spill))
+            ends.append((value, error + 16 * EPS * np.abs(known) + 2.0 * spill))
         return _ordered(ends)
 
     def _sum(self, thresholds: np.ndarray, factor: np.ndarray, tail: float) -> tuple[np.ndarray, float]:
@@ -247,7 +246,7 @@ class Contour:
         sizes = np.abs(kernel)
         # In whatever order they are added, each term may take part in as many roundings as there are terms.
         blur = len(sizes) + 64.0 + 4.0 * self.frequencies * np.max(np.abs(thresholds), initial=0.0)
-        error = float(np.sum(sizes * (self.errors + _EPS * blur * np.abs(self.values))))
+        error = float(np.sum(sizes * (self.errors + EPS * blur * np.abs(self.values))))
         return total, error + tail * self.beyond / np.pi
 
     @property
@@ -330,11 +329,11 @@ def build_contour(
         # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each, and
         # adding up the logarithms of kinds of steps as many as a block has kinds and the composition has blocks.
         shrunk = np.exp(-modulus)
-        blur = (8 + added) * _EPS * np.abs(np.log1p(excess))
+        blur = (8 + added) * EPS * np.abs(np.log1p(excess))
         relative += over_steps(count, np.log1p(part.error * shrunk) + blur)
         by_rule += over_steps(count, np.log1p(part.rule * shrunk))
     values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
-    errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], OVERFLOW)) + 8 * _EPS)
+    errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], OVERFLOW)) + 8 * EPS)
     # Where the rule does not resolve the oscillation, the decay bound does: 0 is the value, the bound the error.
     unresolved = np.abs(values) * np.expm1(np.minimum(by_rule + by_rule[0], OVERFLOW))
     unsure = np.flatnonzero(~(relative + relative[0] < _SURE))  # elsewhere the error is below the value, so the bound

@@ -12,7 +12,6 @@ from reticent.accountants.steps import Steps, enclosed, weaker
 
 if TYPE_CHECKING:
     from reticent.accountants.enclose import Findings
-    from reticent.accountants.lattice_sums import LossGrid
     from reticent.curves.polygon import Polygon
 
 MOST_KINDS = 256
@@ -60,30 +59,25 @@ class Lattice(Route):
         Raises:
             NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
         """
-        from reticent.accountants.lattice_sums import optimistic, pessimistic
+        from reticent.accountants.lattice_sums import optimistic, pessimistic, planned
 
         over = stronger(steps, MOST_KINDS)
-        plan = self._plan(over)
+        plan = planned(over, self)
         if over is steps and not enclosed(steps):
             return Answer((pessimistic(steps, plan),), (optimistic(steps, plan),))
         return Answer((pessimistic(over, plan),), (self.below(weaker(fewer_below(steps, MOST_KINDS))),))
 
     def above(self, steps: Steps) -> Polygon:
         """The pessimistic curve alone; see ``answer``."""
-        from reticent.accountants.lattice_sums import pessimistic
+        from reticent.accountants.lattice_sums import pessimistic, planned
 
-        return pessimistic(steps, self._plan(steps))
+        return pessimistic(steps, planned(steps, self))
 
     def below(self, steps: Steps) -> Polygon:
         """The optimistic curve alone; see ``answer``."""
-        from reticent.accountants.lattice_sums import optimistic
+        from reticent.accountants.lattice_sums import optimistic, planned
 
-        return optimistic(steps, self._plan(steps))
-
-    def _plan(self, steps: Steps) -> LossGrid:
-        from reticent.accountants.lattice_sums import planned
-
-        return planned(steps, self.width, self.points, self.tail, self.depth)
+        return optimistic(steps, planned(steps, self))
 
 
 class FinerLattice(Lattice):

@@ -10,6 +10,7 @@ are added on the safe side: docs/theory/composition.md, section "Lattice". Share
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import EPS, LOG_HALF, OVERFLOW, TINY
 from reticent.curves._thresholds import halved
-from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through
 from reticent.curves.sums import running, running_roundings
 from reticent.errors import NumericalError
 from reticent.pairs import LossMasses
@@ -80,54 +81,65 @@ def _all_cells(steps: Steps, plan: LossGrid, shift: float) -> list[Cells]:
     ]
 
 
+@dataclass(frozen=True)
+class _Side:
+    """One side of threshold 0; what is told of its thresholds goes outwards.
+
+    Attributes:
+        plan: the window.
+        back: the side below 0: losses there are negative.
+    """
+
+    plan: LossGrid
+    back: bool
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """Those of ``values``, one for each point of the window, that lie on this side."""
+        zero = int(np.searchsorted(self.plan.thresholds, 0.0))
+        return values[:zero][::-1] if self.back else values[zero:]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Of the thresholds."""
+        return np.abs(self.of(self.plan.thresholds))
+
+    @property
+    def tilts(self) -> tuple[float, ...]:
+        """Exponents by which masses are tilted outwards: none, and one more where tails shall keep their digits.
+
+        An error of masses weighted by e^(c l) is, at the threshold l, smaller by that factor.
+        """
+        plan = self.plan
+        return (0.0, plan.depth * (plan.down if self.back else plan.up)) if plan.depth > 0.0 else (0.0,)
+
+
 def pessimistic(steps: Steps, plan: LossGrid) -> Polygon:
     """On the safe side: dots connected."""
     parts = _all_cells(steps, plan, 0.0)
     split = [_connect_dots(cells.losses) for cells in parts]
-    rounding = sum(cells.count for cells in parts) * STEP_ERROR
-    lost_q = sum(cells.count * cells.losses.above[1] for cells in parts)
-    lost_p = sum(cells.count * cells.losses.below[0] for cells in parts)
-    ups = _convolved(parts, split, plan, 1.0)
-    zero = int(np.searchsorted(plan.thresholds, 0.0))
-    # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
-    upper, above = plan.thresholds[zero:], ups.mass[zero:]
-    delta = positive_parts(upper, above, above * np.exp(-upper)) + lost_q + ups.slack + rounding
-    delta = np.minimum(delta, _deeper(parts, split, plan, zero) + lost_q + rounding)
-    if plan.symmetric:
-        lower, below, mirrored = upper, above, delta
-    else:
-        downs = _convolved(parts, split, plan, 0.0)
-        lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
-        mirrored = positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
-        mirrored = np.minimum(mirrored, _deeper(parts, split, plan, zero, back=True) + lost_p + rounding)
-    middle = max(delta[0], mirrored[0])
-    # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
-    right, left = (
-        x[grid[x] > 0.5 * plan.spacing] for x, grid in ((_drawn_through(above), upper), (_drawn_through(below), lower))
-    )
-    left = left[::-1]
-    deltas = np.clip(np.concatenate([mirrored[1:][left], [middle], delta[1:][right]]), 0.0, 1.0)
-    chosen = np.concatenate([-lower[left], [0.0], upper[right]])
+    up, ahead = _deltas(parts, split, _Side(plan, back=False))
+    down, behind = (up, ahead) if plan.symmetric else _deltas(parts, split, _Side(plan, back=True))
+    ahead[0] = max(ahead[0], behind[0])
+    deltas = np.clip(mirrored(behind, ahead), 0.0, 1.0)
     with np.errstate(divide="ignore"):
-        return polygon_above(chosen, np.log(deltas), np.log1p(-deltas))
+        return polygon_above(mirrored(-down, up), np.log(deltas), np.log1p(-deltas))
 
 
-def _deeper(
-    parts: list[Cells], split: list[np.ndarray], plan: LossGrid, zero: int, *, back: bool = False
-) -> np.ndarray:
-    """delta at 0 and at each threshold on one side, from masses tilted towards its tail; infinite if not wanted.
-
-    An error of masses weighted by e^(c l) is, at the threshold l, smaller by that factor.
-    """
-    losses = -plan.thresholds[:zero][::-1] if back else plan.thresholds[zero:]
-    if plan.depth == 0.0:
-        return np.full(len(losses) + 1, np.inf)
-    tilt = plan.depth * (plan.down if back else plan.up)
-    found = _convolved(parts, split, plan, -tilt if back else 1.0 + tilt, planned=tilt, hopeless=np.inf)
-    mass = (found.mass[:zero][::-1] if back else found.mass[zero:]) * np.exp(-tilt * losses)
-    error = found.slack * np.exp(-tilt * np.append(0.0, losses))
-    delta = positive_parts(losses, mass, mass * np.exp(-losses)) + error
-    return np.where(np.isfinite(delta), delta, np.inf)
+def _deltas(parts: list[Cells], split: list[np.ndarray], side: _Side) -> tuple[np.ndarray, np.ndarray]:
+    """(sizes of thresholds that the curve is drawn through, the first of them 0; bounds on delta there) on one side."""
+    sizes, bounds = side.sizes, []
+    for tilt in side.tilts:
+        mass, slack = _convolved(parts, split, side, 0.0 if side.back else 1.0, tilt)
+        if tilt == 0.0:
+            drawn = _drawn_through(mass)
+        mass, error = mass * np.exp(-tilt * sizes), slack * np.exp(-tilt * np.append(0.0, sizes))
+        # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
+        bounds.append(positive_parts(sizes, mass, mass * np.exp(-sizes)) + error)
+    lost = sum(c.count * ((c.losses.below[0] if side.back else c.losses.above[1]) + STEP_ERROR) for c in parts)
+    delta = np.fmin.reduce(bounds) + lost
+    # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
+    drawn = drawn[sizes[drawn] > 0.5 * side.plan.spacing]
+    return np.append(0.0, sizes[drawn]), np.append(delta[0], delta[1:][drawn])
 
 
 def positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) -> np.ndarray:
@@ -147,65 +159,32 @@ def optimistic(steps: Steps, plan: LossGrid) -> Polygon:
     parts = _all_cells(steps, plan, -0.5)
     p_mass = [_with_tails(c.losses.p, c.losses.below[0], c.losses.above[0]) for c in parts]
     q_mass = [_with_tails(c.losses.q, c.losses.below[1], c.losses.above[1]) for c in parts]
-    rounding = sum(cells.count for cells in parts) * STEP_ERROR
     # Labels differ from the losses that they replace by a mean that is known in advance.
     biases = [c.count * c.label_bias(p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
     offset = 0 if plan.symmetric else round(sum(biases))
-    zero = int(np.searchsorted(plan.thresholds, 0.0))
-    above, below = plan.thresholds[zero:], plan.thresholds[:zero]
-    tilted = _convolved(parts, p_mass, plan, 1.0, offset)
-    more, less = 1.0 + _summed(plan.points), 1.0 - _summed(plan.points)
-    fpr = more * _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
-    plain = _convolved(parts, q_mass, plan, 0.0, offset)
-    tpr = less * _tail_sum(plain.mass[zero:]) - plain.slack - rounding
-    right = _drawn_through(tilted.mass[zero:])[::-1]
-    if plan.depth > 0.0:
-        fewer, most = _deeper_rates(parts, p_mass, q_mass, plan, (zero, offset))
-        fpr, tpr = np.fmin(fpr, fewer + rounding * np.exp(-above)), np.fmax(tpr, most - rounding)
-    fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
-    if plan.symmetric:
-        fnr, tnr = fpr[::-1], tpr[::-1]
-    else:
-        tilted = _convolved(parts, q_mass, plan, -1.0, offset)
-        fnr = more * running(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
-        plain = _convolved(parts, p_mass, plan, 0.0, offset)
-        tnr = less * running(plain.mass[:zero]) - plain.slack - rounding
-        left = zero - 1 - _drawn_through(tilted.mass[:zero][::-1])
-        if plan.depth > 0.0:
-            fewer, most = _deeper_rates(parts, q_mass, p_mass, plan, (zero, offset), back=True)
-            fnr, tnr = np.fmin(fnr, fewer + rounding * np.exp(below)), np.fmax(tnr, most - rounding)
-        fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
+    ahead = _tests(parts, p_mass, q_mass, _Side(plan, back=False), offset)
+    behind = ahead if plan.symmetric else _tests(parts, q_mass, p_mass, _Side(plan, back=True), offset)
+    return polygon_through(LogErrors.joined(ahead, behind.exchanged))
+
+
+def _tests(parts: list[Cells], rare: list[np.ndarray], common: list[np.ndarray], side: _Side, offset: int) -> LogErrors:
+    """Rates of the tests at thresholds on one side; H0 is the law under which losses beyond them are ``rare``."""
+    sizes, rounding = side.sizes, sum(cells.count for cells in parts) * STEP_ERROR
+    false: list[np.ndarray] = []
+    true: list[np.ndarray] = []
+    for tilt in side.tilts:
+        for masses, weight, error, rates in ((rare, 1.0, 1.0, false), (common, 0.0, -1.0, true)):
+            mass, slack = _convolved(parts, masses, side, weight, tilt, offset)
+            if not false:
+                drawn = _drawn_through(mass)
+            shrink = np.exp(-(weight + tilt) * sizes)
+            sums = _sums_from(mass * shrink)
+            beyond = (sums[:-1] if side.back else sums[1:]) * (1.0 + error * _summed(side.plan.points))
+            rates.append(beyond + error * (slack * shrink + rounding * np.exp(-weight * sizes)))
+    fpr = np.clip(np.fmin.reduce(false)[drawn], _LEAST, 1.0)
+    tpr = np.clip(np.fmax.reduce(true)[drawn], 0.0, 1.0)
     with np.errstate(divide="ignore"):
-        points = LogErrors(
-            fpr=np.concatenate([np.log(fpr), np.log1p(-tnr)]),
-            tnr=np.concatenate([np.log1p(-fpr), np.log(tnr)]),
-            fnr=np.concatenate([np.log1p(-tpr), np.log(fnr)]),
-            tpr=np.concatenate([np.log(tpr), np.log1p(-fnr)]),
-        )
-    return polygon_through(points)
-
-
-def _deeper_rates(
-    parts: list[Cells],
-    rare: list[np.ndarray],
-    common: list[np.ndarray],
-    plan: LossGrid,
-    window: tuple[int, int],
-    *,
-    back: bool = False,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(bounds on the rate of the law under which one side is rare, on that of the other) from tilted masses."""
-    zero, offset = window
-    tilt = plan.depth * (plan.down if back else plan.up)
-    sign, here = (-1.0, slice(None, zero)) if back else (1.0, slice(zero, None))
-    losses, rates = np.abs(plan.thresholds[here]), []
-    for each, more, error in ((rare, 1.0, 1.0), (common, 0.0, -1.0)):
-        exponent = more + tilt
-        found = _convolved(parts, each, plan, sign * exponent, offset, planned=tilt, hopeless=np.inf)
-        shrunk = found.mass[here] * np.exp(-exponent * losses)
-        total = (running(shrunk) if back else _tail_sum(shrunk)) * (1.0 + error * _summed(plan.points))
-        rates.append(total + error * found.slack * np.exp(-exponent * losses))
-    return rates[0], rates[1]
+        return LogErrors(fpr=np.log(fpr), tnr=np.log1p(-fpr), fnr=np.log1p(-tpr), tpr=np.log(tpr))
 
 
 def _drawn_through(mass: np.ndarray) -> np.ndarray:
@@ -234,47 +213,39 @@ def _with_tails(inner: np.ndarray, below: float, above: float) -> np.ndarray:
     return mass
 
 
-@dataclass(frozen=True)
-class _Convolution:
-    mass: np.ndarray
-    slack: float
-
-
 def _convolved(
-    parts: list[Cells],
-    masses: list[np.ndarray],
-    plan: LossGrid,
-    tilt: float,
-    offset: int = 0,
-    *,
-    planned: float = 0.0,
-    hopeless: float = _HOPELESS,
-) -> _Convolution:
-    """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
+    parts: list[Cells], masses: list[np.ndarray], side: _Side, weight: float, tilt: float, offset: int = 0
+) -> tuple[np.ndarray, float]:
+    """(masses of the sum on one side, times e^((weight + tilt) size of the loss); bound on the sum of errors).
 
-    ``offset`` grid points are added to the sum before weighting. ``planned`` is what the tilt takes from the exponent
-    that chose the end of the window on its side.
+    ``offset`` grid points are added to the sum before weighting. The tilt is taken from the exponent that chose the end
+    of the window on its side.
+
+    Raises:
+        NumericalError: rounding and wrap-around swamp masses that are not tilted.
     """
+    plan, outwards = side.plan, -1.0 if side.back else 1.0
+    exponent = outwards * (weight + tilt)
     on_grid: list[GridStep] = []
     tilted: list[Tilted] = []
     for cells, mass in zip(parts, masses, strict=True):
         index = cells.ends if len(mass) == len(cells.ends) else cells.labels
         losses = cells.centre + plan.spacing * index
-        weights = mass * np.exp(tilt * losses)
-        on_grid.append(GridStep((index,), weights, np.abs(tilt * losses), cells.count))
+        weights = mass * np.exp(exponent * losses)
+        on_grid.append(GridStep((index,), weights, np.abs(exponent * losses), cells.count))
         tilted.append(Tilted(losses, weights, cells.count))
     first = plan.start - offset  # of the window, before the offset is added
     mass, rounding = power(on_grid, (plan.points,), (first,))
     low = plan.offset + plan.spacing * first
     largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
-    side = planned if tilt > 0.0 else -planned
-    wrap = outside(tilted, low, plan.points, plan.spacing, (plan.up - side, plan.down + side), largest)
+    chosen = plan.up - outwards * tilt, plan.down + outwards * tilt
+    wrap = outside(tilted, low, plan.points, plan.spacing, chosen, largest)
     with np.errstate(over="ignore", invalid="ignore"):  # an infinite slack is hopeless
-        scale = float(np.exp(tilt * offset * plan.spacing))
+        scale = float(np.exp(exponent * offset * plan.spacing))
         slack = scale * (rounding + wrap)
-    if not slack < hopeless:
+    if tilt == 0.0 and not slack < _HOPELESS:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
-    return _Convolution(mass * scale, slack)
+    return side.of(mass * scale), slack
 
 
 def _summed(points: int) -> float:
@@ -287,44 +258,39 @@ def _sums_from(values: np.ndarray) -> np.ndarray:
     return np.append(running(values[::-1])[::-1], 0.0)
 
 
-def _tail_sum(values: np.ndarray) -> np.ndarray:
-    """Sum of everything strictly after each position."""
-    return _sums_from(values)[1:]
-
-
-def planned(steps: Steps, width: float, most_points: int, tail: float, depth: float) -> LossGrid:
+def planned(steps: Steps, accuracy: Any) -> LossGrid:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width.
 
     Args:
         steps: what is composed.
-        width, most_points, tail, depth: accuracy, as of the route ``lattice``.
+        accuracy: the route ``lattice``, whose fields it is.
 
     Raises:
         NumericalError: the losses have no finite range.
     """
     count = sum(step.count for step in steps)
     coarse = [(*_planning_law(step), step.count) for step in steps]
-    high, up = _chernoff_end(coarse, 1.0, tail)
-    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], 0.0, tail)
+    high, up = _chernoff_end(coarse, 1.0, accuracy.tail)
+    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], 0.0, accuracy.tail)
     spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
     if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
         raise NumericalError("lattice: the losses have no finite range")
     span = _CHERNOFF_ROOM * (max(high, 0.0) + max(low, 0.0)) + _SMALLEST
-    spacing = np.sqrt(_ERROR_SHARE * width * max(spread, _NARROWEST * span) / count)
-    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(most_points)))
+    spacing = np.sqrt(_ERROR_SHARE * accuracy.width * max(spread, _NARROWEST * span) / count)
+    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(accuracy.points)))
     margin = points // _MARGIN_SHARE
     spacing = span / (points - 3 * margin)
     symmetric = all(step.curve.reversed is step.curve for step in steps)
     atoms_apart = max(steps, key=lambda step: step.count).atoms_apart * (0.5 if symmetric else 1.0)
     if atoms_apart >= spacing:
         spacing = atoms_apart / np.floor(atoms_apart / spacing)
-    if symmetric:
-        return LossGrid(
-            float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric, depth
-        )
-    centres = tuple(_median(step.curve, of_both=atoms_apart == 0.0) for step in steps)
-    offset = sum(step.count * centre for step, centre in zip(steps, centres, strict=True))
-    start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
+    centres, start = (0.0,) * len(steps), -points // 2
+    offset = 0.0
+    if not symmetric:
+        centres = tuple(_median(step.curve, of_both=atoms_apart == 0.0) for step in steps)
+        offset = sum(step.count * centre for step, centre in zip(steps, centres, strict=True))
+        start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
+    tail, depth = accuracy.tail, accuracy.depth
     return LossGrid(float(spacing), start, points, centres, offset, up, down, tail, symmetric, depth)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
@@ -49,7 +48,7 @@ def power(parts: Sequence[GridStep], shape: tuple[int, ...], first: tuple[int, .
         first: index of its first point along each axis.
     """
     checkpoint()
-    points, fft, axes = math.prod(shape), _transforms(shape), tuple(range(len(shape)))
+    points, axes = math.prod(shape), tuple(range(len(shape)))
     half = *shape[:-1], shape[-1] // 2 + 1
     log_size, phase, relative = np.zeros((3, math.prod(half)))
     peak, scaling, log_scale = -np.array(first), 0.0, 0.0
@@ -60,7 +59,7 @@ def power(parts: Sequence[GridStep], shape: tuple[int, ...], first: tuple[int, .
         rest = weights / weights[top]
         rest[top] = 0.0
         place = np.ravel_multi_index([axis - axis[top] for axis in part.index], shape, mode="wrap")
-        image = fft.rfftn(np.bincount(place, rest, minlength=points).reshape(shape)).ravel()
+        image = np.fft.rfftn(np.bincount(place, rest, minlength=points).reshape(shape)).ravel()
         whole = float(_logarithm(image[:1])[0][0])
         error = fft_error * rest.sum() + 4 * EPS * float(rest @ (2.0 + exponents + exponents[top]))
         for block in _blocks(image):
@@ -81,7 +80,7 @@ def power(parts: Sequence[GridStep], shape: tuple[int, ...], first: tuple[int, .
             # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency; then back.
             spread = size * (np.expm1(np.minimum(relative[block], OVERFLOW)) + 2.0 * fft_error)
             squares += float(spread @ spread)
-        mass = fft.irfftn(turned.reshape(half), shape, axes) * scale
+        mass = np.fft.irfftn(turned.reshape(half), shape, axes) * scale
         rounding = scale * (np.sqrt(2.0 * squares) + np.expm1(scaling))
     return np.maximum(np.roll(mass, peak % shape, axes), 0.0).ravel(), float(rounding)
 
@@ -89,15 +88,6 @@ def power(parts: Sequence[GridStep], shape: tuple[int, ...], first: tuple[int, .
 def _blocks(values: np.ndarray) -> Iterator[slice]:
     """Parts that the cache of a processor holds."""
     return (slice(start, start + _BLOCK) for start in range(0, len(values), _BLOCK))
-
-
-def _transforms(shape: tuple[int, ...]) -> ModuleType:
-    """The library that is faster for so many axes."""
-    if len(shape) == 1:
-        return np.fft
-    import scipy.fft  # costly to import, and only several axes ask for it
-
-    return scipy.fft
 
 
 def _reduced(phase: np.ndarray, count: int) -> np.ndarray:

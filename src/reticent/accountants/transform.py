@@ -31,7 +31,6 @@ _FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: f
 _SETTLED = 0.1  # share of the errors that more nodes would take away
 _REFINED, _REFINEMENTS = 3.0, 6  # factor of the reach of the nodes, and how often
 _STUCK, _LITTLE = 300.0, 0.9  # reach from which on more nodes must take away a tenth of the errors
-_QUIET, _SEVERAL = 1.0, 16  # noise and steps from which on no loss is close to atomic
 _SPAN, _PER_SPAN = 1.5, 500  # length of a span of thresholds, in standard deviations of the loss; how many it has
 
 
@@ -128,17 +127,11 @@ class SpectralComposition:
             side = [one for one in self._planned if (one[1] >= 0.0) == ahead]
             for c, low, high in side:
                 if low <= threshold <= high:
-                    if not self._smooth:
-                        self._contour(*side[0 if ahead else -1])
+                    self._contour(*side[0 if ahead else -1])
                     with suppress(NumericalError):
                         return self._contour(c, low, high)
                     return next((one.contour for one in self._serving[0] if one[:2] == (low, high)), None)
         return None
-
-    @property
-    def _smooth(self) -> bool:
-        """Whether the contour next to threshold 0 can be had, without building it: of 6,000 such runs it could."""
-        return all(step.noise_multiplier >= _QUIET and step.count >= _SEVERAL for step in self.steps)
 
     def _ends_before(self, threshold: float) -> list[tuple[float, Contour]]:
         """Ends of what contours serve, between 0 and ``threshold``."""

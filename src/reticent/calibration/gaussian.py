@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
+from scipy.special import erfinv, log_ndtr, ndtri_exp
 
 from reticent.curves._logs import HALF_LOG_TWO_PI, OVERFLOW
+from reticent.curves.gaussian import mills_ratio
 
 LEAST_MU, LARGEST_MU = 1e-60, 1e60  # instead of 0 and infinity: further than any release is
-_ROOT_HALF = 0.7071067811865476
-_ROOT_EIGHT = 2.8284271247461903
-_ROOT_HALF_PI = 1.2533141373155001
+ROOT_EIGHT = 2.8284271247461903
 _DEEP = -25.0  # a below: delta is 1 but for two tiny terms
 _MAX_STEPS = 100  # of Newton's method
 _SETTLED, _UNMOVED = 1e-14, 1e-15  # relative steps of mu and of epsilon that end it
@@ -38,7 +37,7 @@ def log_delta_at(mu: float, epsilon: float) -> float:
 def mu_at(epsilon: float, log_delta: float) -> float:
     """The mu in [1e-60, 1e60] whose Gaussian curve has ``log_delta`` at ``epsilon`` >= 0."""
     if epsilon == 0.0:
-        return clipped(_ROOT_EIGHT * float(erfinv(math.exp(min(log_delta, 0.0)))))
+        return clipped(ROOT_EIGHT * float(erfinv(math.exp(min(log_delta, 0.0)))))
     if not _DEEPEST < log_delta < 0.0:
         return LEAST_MU if log_delta < 0.0 else LARGEST_MU
     # delta < Phi(-a), so the a of this level is too large and its mu too small: the side to start from.
@@ -72,18 +71,14 @@ def epsilon_at(mu: float, log_delta: float) -> float:
 def _point(mu: float, epsilon: float) -> tuple[float, float, float]:
     """(log delta, M(a) - M(a + mu), M(a + mu))."""
     a = epsilon / mu - 0.5 * mu
-    far = _mills(a + mu)  # a + mu >= mu/2 > 0
+    far = float(mills_ratio(a + mu))  # a + mu >= mu/2 > 0
     if a < _DEEP:
         value = math.log1p(-math.exp(float(log_ndtr(a))) - far * math.exp(-0.5 * a * a - HALF_LOG_TWO_PI))
         return value, math.exp(min(value + 0.5 * a * a + HALF_LOG_TWO_PI, OVERFLOW)), far
-    near = _mills(a)
+    near = float(mills_ratio(a))
     drop = near - far
     if drop < _CANCELS * near:  # -M' = 1 - x M, or its asymptotic series where that cancels
-        x = a + 0.5 * mu
-        drop = mu * (1.0 - x * _mills(x) if x < _ASYMPTOTIC else (1.0 - (3.0 - 15.0 / (x * x)) / (x * x)) / (x * x))
+        x, square = a + 0.5 * mu, (a + 0.5 * mu) ** 2
+        slope = 1.0 - x * float(mills_ratio(x)) if x < _ASYMPTOTIC else (1.0 - (3.0 - 15.0 / square) / square) / square
+        drop = mu * slope
     return min(math.log(drop) - 0.5 * a * a - HALF_LOG_TWO_PI, 0.0), drop, far
-
-
-def _mills(x: float) -> float:
-    """(1 - Phi(x)) / phi(x)."""
-    return _ROOT_HALF_PI * float(erfcx(_ROOT_HALF * x))

@@ -19,12 +19,12 @@ class Edge:
     increasing; the search keeps the largest safe and the smallest unsafe u seen and never leaves them.
 
     Attributes:
-        gap: the function; every call counts.
+        gap: the function.
         low: smallest u allowed.
         high: largest u allowed.
         tolerance: aimed distance to the root in u.
         safe, unsafe: (u, gap) next to the edge on either side, once seen.
-        evaluations, seen: how many, and all (u, gap).
+        seen: all (u, gap), in order.
         root: where ``find`` expects it, if it did not look there.
     """
 
@@ -34,14 +34,12 @@ class Edge:
     tolerance: float
     safe: tuple[float, float] | None = None
     unsafe: tuple[float, float] | None = None
-    evaluations: int = 0
     seen: list[tuple[float, float]] = field(default_factory=list)
     root: float | None = None
 
     def probe(self, u: float) -> float:
         """Evaluate at ``u`` and update the bracket."""
         value = self.gap(u)
-        self.evaluations += 1
         self.seen.append((u, value))
         if value <= 0.0:
             if self.safe is None or u > self.safe[0]:

@@ -269,7 +269,7 @@ class _Search:
             return u - self.offset, slope
         edge = Edge(lambda v: self._gap(estimate(math.exp(self.sign * v))), self.low, self.high, _STEERING)
         edge.find(u, slope)
-        self.evaluations += edge.evaluations
+        self.evaluations += len(edge.seen)
         if edge.root is not None:
             slope = edge.last_slope(slope)
             self.steered_well = slope < _STEEPEST

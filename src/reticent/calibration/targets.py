@@ -12,7 +12,7 @@ from scipy.special import erfcinv, ndtr, ndtri
 
 from reticent import _check, risk
 from reticent.adversaries import Assessment, Interval
-from reticent.calibration.gaussian import clipped, epsilon_at, log_delta_at, mu_at
+from reticent.calibration.gaussian import ROOT_EIGHT, clipped, epsilon_at, log_delta_at, mu_at
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError
 from reticent.keywords import hinted
@@ -20,8 +20,6 @@ from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
     from reticent.calibration.claims import Points
-
-_SQRT_8 = 2.8284271247461903
 
 
 class Target(ABC):
@@ -148,10 +146,10 @@ class BayesSecurity(_AtThreshold):
         return 1.0 - delta
 
     def of_mu(self, mu: float) -> float:  # accurate next to 0, as is its inverse
-        return math.erfc(mu / _SQRT_8)
+        return math.erfc(mu / ROOT_EIGHT)
 
     def equivalent_mu(self, achieved: float) -> float:
-        return clipped(_SQRT_8 * float(erfcinv(achieved)))
+        return clipped(ROOT_EIGHT * float(erfcinv(achieved)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def _log_density(x: np.ndarray) -> np.ndarray:
     return -0.5 * x * x - HALF_LOG_TWO_PI
 
 
-def mills_ratio(x: np.ndarray) -> np.ndarray:
+def mills_ratio(x: np.ndarray | float) -> np.ndarray:
     """(1 - Phi(x)) / phi(x)."""
     return _ROOT_HALF_PI * erfcx(x / _ROOT_TWO)
 

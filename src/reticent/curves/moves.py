@@ -7,7 +7,7 @@ import numpy as np
 from reticent.curves._logs import LOG_HALF, log1mexp
 from reticent.curves.base import LogErrors
 from reticent.curves.piecewise import PolygonTradeOff
-from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.curves.polygon import Polygon, log_deltas, polygon_above, polygon_through
 
 _ROUNDING = 1e-12  # relative: what error rates are lowered by
 MOST_EDGES = 8000
@@ -54,6 +54,4 @@ def _with_fewer_edges(curve: Polygon) -> Polygon:
     while len(cells) > MOST_EDGES:
         pitch, cells = 2.0 * pitch, np.unique(cells // 2.0)
     kept = pitch * cells
-    forward, back = kept[kept >= 0.0], -kept[kept < 0.0]
-    log_delta = np.concatenate([curve.reversed.log_delta(back), curve.log_delta(forward)])
-    return polygon_above(kept, np.minimum(log_delta, 0.0))
+    return polygon_above(kept, log_deltas(curve, kept))

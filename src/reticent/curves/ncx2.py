@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erfcx, log_ndtr, ndtri_exp
+from scipy.special import log_ndtr, ndtri_exp
 
 from reticent import _check
 from reticent.curves._logs import HALF_LOG_TWO_PI, LOG_2, OVERFLOW, log1mexp
 from reticent.curves._thresholds import halved
+from reticent.curves.gaussian import mills_ratio
 from reticent.errors import ParameterError
 from reticent.stopping import checkpoint
 
-_ROOT_HALF_PI, _ROOT_TWO = 1.2533141373155001, 1.4142135623730951
 _NODES = ((2.0, 240), (3.0, 112), (10.0, 64))
 """Half-range nodes of the contour rule from a number of degrees of freedom on: 13 digits."""
 _CHUNK = 4096
@@ -283,7 +283,7 @@ def _lugannani_rice(law: _Law) -> tuple[np.ndarray, np.ndarray]:
         kurtosis = 12.0 * (d + 4.0 * lam * E) / spread**2
         first = np.expm1(-log_ratio) / size
         second = (kurtosis / 8.0 - 5.0 * skew_square / 24.0 - 0.5 * skew / u + np.expm1(3.0 * log_ratio) / u**2) / u
-        mills = _ROOT_HALF_PI * erfcx(size / _ROOT_TWO)
+        mills = mills_ratio(size)
         total = mills + first + second
         value = -half_square - HALF_LOG_TWO_PI + np.log(total)
         error = _NEXT_TERM * (kurtosis + skew_square) ** 2.5 * (1.0 + size) + _CANCELLED / (size**3 * total)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -172,27 +173,14 @@ class _DeltaHull:
 
 
 def _both_halves(right: _DeltaHull, left: _DeltaHull) -> Polygon:
-    """Both halves as one polygon: they share the tangent at threshold 0."""
-    here, there = right.vertices(), left.vertices().exchanged
-    slopes = np.concatenate([right.thresholds[:0:-1], [0.0], -left.thresholds[1:]])
-    if here.tnr[0] < there.tnr[0] or here.fnr[0] < there.fnr[0]:
-        # No room for the tangent at 0 but rounding: the neighbours meet in one vertex, the better of both.
-        a, b = here.at(slice(1)), there.at(slice(1))
-        one = LogErrors(
-            fpr=np.minimum(a.fpr, b.fpr),
-            tnr=np.maximum(a.tnr, b.tnr),
-            fnr=np.minimum(a.fnr, b.fnr),
-            tpr=np.maximum(a.tpr, b.tpr),
-        )
-        vertices = LogErrors.joined(here.at(slice(None, 0, -1)), one, there.at(slice(1, None)))
-        return _monotone(vertices, slopes[slopes != 0.0])
-    return _monotone(LogErrors.joined(here.at(slice(None, None, -1)), there), slopes)
+    """Both halves as one polygon: they share the tangent at threshold 0.
 
-
-def _monotone(vertices: LogErrors, slopes: np.ndarray) -> Polygon:
-    """Vertices that rounding has exchanged take the better of both rates: the safe side."""
-    fpr, tnr = np.minimum.accumulate(vertices.fpr[::-1])[::-1], np.maximum.accumulate(vertices.tnr[::-1])[::-1]
-    fnr, tpr = np.minimum.accumulate(vertices.fnr), np.maximum.accumulate(vertices.tpr)
+    Vertices that rounding has exchanged take the better of both rates: the safe side.
+    """
+    joined = LogErrors.joined(right.vertices().at(slice(None, None, -1)), left.vertices().exchanged)
+    fpr, tnr = np.minimum.accumulate(joined.fpr[::-1])[::-1], np.maximum.accumulate(joined.tnr[::-1])[::-1]
+    fnr, tpr = np.minimum.accumulate(joined.fnr), np.maximum.accumulate(joined.tpr)
+    slopes = mirrored(-left.thresholds, right.thresholds)[::-1]
     return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr), slopes)
 
 
@@ -253,66 +241,48 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
     while True:
         slopes = rise - run
         falls = np.append(True, slopes[1:] < slopes[:-1])
-        bends = len(falls) - int(np.count_nonzero(falls))
-        if bends <= FEW_BENDS:
+        bends = np.flatnonzero(~falls)
+        if len(bends) <= FEW_BENDS:
             break
         starts = np.flatnonzero(falls)
         first, run, rise = first[starts], np.logaddexp.reduceat(run, starts), np.logaddexp.reduceat(rise, starts)
-    if bends:
-        first, slopes = _pooled(first, run, rise, np.flatnonzero(~falls))
+    if len(bends):
+        first, slopes = _pooled(first, run, rise, bends)
     points = np.append(first, len(log_run))
     return points[: len(points) - int(np.sum(np.isneginf(slopes)))]
 
 
 def _pooled(first: np.ndarray, run: np.ndarray, rise: np.ndarray, bends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first point, slope) of what remains when few bends are left: each is pooled with its neighbours alone."""
-    before, after = np.arange(-1, len(run) - 1), np.arange(1, len(run) + 1)
-    runs, rises, gone = run.copy(), rise.copy(), np.zeros(len(run), dtype=bool)
+    """(first point, slope) of what remains when few bends are left: each is pooled with its neighbours alone.
 
-    def slope_of(block: int) -> float:
-        return float(rises[block]) - float(runs[block])
-
-    for bend in bends.tolist():  # few of many: no list is made of the others
-        block = int(before[bend]) if gone[bend] else bend
-        while gone[block]:
-            block = int(before[block])
+    From right to left: blocks before a bend are as they came; those from it on end at ``ends``.
+    """
+    run, rise, ends, kept = run.copy(), rise.copy(), np.arange(1, len(run) + 1), np.ones(len(run), dtype=bool)
+    for bend in bends[::-1]:
+        if not kept[bend]:
+            continue
+        block, end = bend, ends[bend]
         while True:
-            slope, left, right = slope_of(block), int(before[block]), int(after[block])
-            if left >= 0 and slope >= slope_of(left):
-                block, right = left, block
-            elif not (right < len(runs) and slope_of(right) >= slope):
+            slope = rise[block] - run[block]
+            if block > 0 and slope >= rise[block - 1] - run[block - 1]:
+                block, other = block - 1, block
+            elif end < len(run) and rise[end] - run[end] >= slope:
+                other, end = end, ends[end]
+            else:
                 break
-            for logs in (runs, rises):
-                logs[block] = _log_sum(float(logs[block]), float(logs[right]))
-            gone[right], after[block] = True, after[right]
-            before[right] = block
-            if after[block] < len(runs):
-                before[after[block]] = block
-    kept = np.flatnonzero(~gone)
-    return first[kept], rises[kept] - runs[kept]
-
-
-def _log_sum(a: float, b: float) -> float:
-    """log(e^a + e^b)."""
-    top, other = (a, b) if a >= b else (b, a)
-    return top if other == -math.inf else top + math.log1p(math.exp(other - top))
+            for logs in (run, rise):
+                logs[block] = np.logaddexp(logs[block], logs[other])
+        ends[block], kept[block + 1 : end] = end, False
+    return first[kept], rise[kept] - run[kept]
 
 
 def hull(curves: Sequence[Polygon]) -> Polygon:
-    """Lower convex envelope of polygons through attained error pairs: the vertices that lead at some threshold.
-
-    The envelope of convex curves is the hull of all their vertices; a vertex is on it if its delta is
-    the largest at some edge slope of any of the curves (between slopes the lead is decided at the ends,
-    because a difference of delta functions is concave in e^l on one vertex of one of them).
+    """Lower convex envelope of polygons through attained error pairs: the hull of all their vertices.
 
     Args:
         curves: polygons that some tests attain, at least one.
     """
-    slopes = _slopes_of(curves)
-    rates = [[curve.errors(slopes), curve.errors(np.nextafter(slopes, -np.inf))] for curve in curves]
-    lead = np.argmax([_log_deltas(slopes, pair[0]) for pair in rates], axis=0)
-    first, second = (LogErrors(*(np.choose(lead, [r[s][k] for r in rates]) for k in range(4))) for s in (0, 1))
-    return polygon_through(LogErrors.joined(first, second))
+    return polygon_through(LogErrors.joined(*(curve.vertices for curve in curves)))
 
 
 def safest(curves: Sequence[TradeOff]) -> Polygon:
@@ -336,12 +306,18 @@ def strictest(curves: Sequence[TradeOff]) -> Polygon:
 def _obeying(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:
     polygons = [curve for curve in curves if isinstance(curve, PolygonTradeOff)]
     thresholds = _slopes_of(polygons, _SMOOTH if len(polygons) < len(curves) else None)
+    return polygon_above(thresholds, reduce(pick, (log_deltas(curve, thresholds) for curve in curves)))
+
+
+def log_deltas(curve: TradeOff, thresholds: np.ndarray) -> np.ndarray:
+    """What ``polygon_above`` asks for: log delta at thresholds >= 0, that of the reversed experiment below; at most 0.
+
+    Args:
+        curve: any curve.
+        thresholds: log likelihood ratios, increasing.
+    """
     forward, back = thresholds[thresholds >= 0.0], -thresholds[thresholds < 0.0]
-    bounds = [np.concatenate([c.reversed.log_delta(back), c.log_delta(forward)]) for c in curves]
-    log_delta = np.minimum(bounds[0], 0.0)
-    for bound in bounds[1:]:
-        log_delta = pick(log_delta, np.minimum(bound, 0.0))
-    return polygon_above(thresholds, log_delta)
+    return np.minimum(np.concatenate([curve.reversed.log_delta(back), curve.log_delta(forward)]), 0.0)
 
 
 def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = None) -> np.ndarray:
@@ -349,10 +325,3 @@ def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = No
         np.concatenate([[0.0], np.zeros(0) if others is None else others, *(curve.log_slopes for curve in curves)])
     )
     return slopes[np.isfinite(slopes)]
-
-
-def _log_deltas(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
-    """What decides which curve leads: log delta above 0, log of the reversed delta below."""
-    above = slopes >= 0
-    gain = np.where(above, rates.tpr, rates.tnr)
-    return log_sub(gain, np.where(above, slopes + rates.fpr, rates.fnr - slopes))

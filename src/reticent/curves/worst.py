@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,19 +26,6 @@ _HALVINGS = 60
 """Of a cell of the grid: to the last bit."""
 
 
-_Lead = tuple[float, float, int]
-
-
-class _Piece(NamedTuple):
-    """On thresholds between ``low`` and ``high`` one curve serves the attacker best."""
-
-    curve: TradeOff
-    low: float
-    high: float
-    at_low: LogErrors
-    at_high: LogErrors
-
-
 class Symmetrised(TradeOff):
     """The lower convex envelope of a curve and its inverse: the guarantee for add and remove alike.
 
@@ -58,25 +44,17 @@ class Symmetrised(TradeOff):
         self.curves = curve, curve.reversed
 
     @cached_property
-    def _pieces(self) -> tuple[_Piece, ...]:
-        """Ordered by threshold, from minus infinity to infinity."""
-        leads, pieces = _leads(self.curves), []
-        for low, high, k in [(-high, -low, 1 - k) for low, high, k in reversed(leads)] + leads:
-            curve = self.curves[k]
-            ends = curve.errors(np.array([low, high]))
-            pieces.append(_Piece(curve, low, high, ends.at(0), ends.at(1)))
-        return tuple(pieces)
+    def _leads(self) -> tuple[np.ndarray, np.ndarray]:
+        """(thresholds at which the lead changes, increasing; which curve leads before, between and after them)."""
+        borders, leading = _changes(self.curves)
+        # Of thresholds l and -l each direction leads at one.
+        return np.concatenate([-borders[::-1], [0.0], borders]), np.concatenate([1 - leading[::-1], leading])
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        ratio = np.asarray(log_ratio, dtype=float)
-        pieces = self._pieces
-        index = np.searchsorted([piece.low for piece in pieces[1:]], ratio, side="right")
-        result = [np.empty(ratio.shape) for _ in range(4)]
-        for k in np.unique(index):
-            here = index == k
-            for target, part in zip(result, pieces[k].curve.errors(ratio[here]), strict=True):
-                target[here] = part
-        return LogErrors(*result)
+        borders, leading = self._leads
+        lead = leading[np.searchsorted(borders, np.asarray(log_ratio, dtype=float), side="right")]
+        both = (curve.errors(log_ratio) for curve in self.curves)
+        return LogErrors(*(np.where(lead, second, first) for first, second in zip(*both, strict=True)))
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
         return self._follow(log_alpha, 0)
@@ -84,21 +62,29 @@ class Symmetrised(TradeOff):
     def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
         return self._follow(log_alpha, 1)
 
+    @cached_property
+    def _gaps(self) -> list[tuple[LogErrors, LogErrors]]:
+        """Of each change of the lead: the tests of the curve before and of the one after; between them is a tangent."""
+        borders, leading = self._leads
+        return [
+            (self.curves[before].errors(border), self.curves[after].errors(border))
+            for border, before, after in zip(borders, leading[:-1], leading[1:], strict=True)
+        ]
+
     def _follow(self, log_alpha: ArrayLike, which: int) -> np.ndarray:
-        """log beta (0) or log power (1): each piece by its own curve, the gaps by tangents."""
+        """log beta (0) or log power (1): by the curve that leads, and in the gaps by tangents."""
         log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        result = np.full(log_alpha.shape, np.nan)
-        for piece in self._pieces:
-            here = _between(log_alpha, piece.at_low, piece.at_high)
-            if np.any(here):
-                curve = piece.curve
+        result = np.empty(log_alpha.shape)
+        ends = [-end.fpr for gap in self._gaps for end in gap]
+        place = np.searchsorted(ends, -log_alpha)  # leads and gaps by turns
+        for k in np.unique(place):
+            here = place == k
+            if k % 2:
+                result[here] = follow_segment(log_alpha[here], *self._gaps[k // 2])[which]
+            else:
+                curve = self.curves[self._leads[1][k // 2]]
                 result[here] = curve.log_power(log_alpha[here]) if which else curve.log_beta(log_alpha[here])
-        for left, right in zip(self._pieces[:-1], self._pieces[1:], strict=True):
-            here = np.isnan(result) & _between(log_alpha, left.at_high, right.at_low)
-            if np.any(here):
-                result[here] = follow_segment(log_alpha[here], left.at_high, right.at_low)[which]
-        # The first piece ends before alpha = 1 where some observations exclude H1: beta is 0 there.
-        return np.where(np.isnan(result), 0.0 if which else -np.inf, result)
+        return result
 
     @property
     def proven_mu(self) -> float:
@@ -125,20 +111,13 @@ def symmetrised(curve: TradeOff) -> TradeOff:
     return curve if curve.reversed is curve else Symmetrised(curve)
 
 
-def _between(log_alpha: np.ndarray, larger: LogErrors, smaller: LogErrors) -> np.ndarray:
-    return (log_alpha <= larger.fpr) & (log_alpha >= smaller.fpr)
-
-
-def _leads(curves: Sequence[TradeOff]) -> list[_Lead]:
-    """(low, high, index of the curve with the larger delta) over [0, infinity]; with the other index, over minus it."""
+def _changes(curves: Sequence[TradeOff]) -> tuple[np.ndarray, np.ndarray]:
+    """``Symmetrised._leads`` at thresholds above 0."""
     grid = _grid(curves)
-    logs = np.array([curve._log_delta_above(grid) for curve in curves])
-    lead = _settled(logs)
+    lead = _settled(np.array([curve._log_delta_above(grid) for curve in curves]))
     changes = np.flatnonzero(np.diff(lead))
     borders = [_crossing(curves[lead[i]], curves[lead[i + 1]], grid[i], grid[i + 1]) for i in changes]
-    lows, highs = [0.0, *borders], [*borders, np.inf]
-    winners = [int(lead[0]), *(int(lead[i + 1]) for i in changes)]
-    return list(zip(lows, highs, winners, strict=True))
+    return np.array(borders), lead[np.append(0, changes + 1)]
 
 
 def _grid(curves: Sequence[TradeOff]) -> np.ndarray:

@@ -152,7 +152,7 @@ def _map(
     noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring, floor: float
 ) -> tuple[_Rows, tuple[float, ...]]:
     """The values, row by row, and their noises: rows in doubt that lie below ``floor`` are left out."""
-    quick = advantage_map(np.array(noises), np.array(rates), steps, relation, certify_doubt=False)
+    quick = advantage_map(np.array(noises), np.array(rates), steps, relation)
     doubt = np.isnan(quick)
     first = next((k for k, noise in enumerate(noises) if noise >= floor or not doubt[k].any()), 0)
     known, noises = _filled(quick[first:], np.log(noises[first:])), noises[first:]

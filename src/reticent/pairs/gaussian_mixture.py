@@ -14,10 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
+from reticent.curves._logs import HALF_LOG_TWO_PI, OVERFLOW
 from reticent.pairs.columns import Numbers, functions
 
-HALF_LOG_TWO_PI = 0.9189385332046727
-_OVERFLOW = 700.0  # exponent beyond which e^y is not taken
 _CANCELS = -0.5  # sum of weight * (e^y - 1) below which 1 plus it loses digits
 
 
@@ -28,14 +27,14 @@ def log_mixture(weights: Sequence[float | np.ndarray], exponents: Sequence[np.nd
         weights: one for each exponent, in (0, 1], at most 1 in total; they broadcast against it.
         exponents: y, of one shape.
     """
-    if len(weights) == 1 and exponents[0].max() <= _OVERFLOW:
+    if len(weights) == 1 and exponents[0].max() <= OVERFLOW:
         weight, gain = weights[0], weights[0] * np.expm1(exponents[0])
         if (isinstance(weight, float) and weight <= -_CANCELS) or gain.min() >= _CANCELS:
             return np.log1p(gain)
     pairs = list(zip(weights, exponents, strict=True))
-    gain = sum(w * np.expm1(np.minimum(y, _OVERFLOW)) for w, y in pairs)
+    gain = sum(w * np.expm1(np.minimum(y, OVERFLOW)) for w, y in pairs)
     largest = np.maximum.reduce(exponents)
-    apart = (gain < _CANCELS) | (largest > _OVERFLOW)
+    apart = (gain < _CANCELS) | (largest > OVERFLOW)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.log1p(-np.minimum(sum(weights), 1.0))
         for w, y in pairs:

@@ -20,7 +20,7 @@ import numpy as np
 
 from reticent.curves import LogErrors, Mixture, TradeOff
 from reticent.curves._logs import log1mexp, log_difference
-from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through
+from reticent.curves.polygon import Polygon, log_deltas, mirrored, polygon_above, polygon_through
 from reticent.errors import UnsupportedError
 from reticent.pairs.base import Composer, Pair
 from reticent.pairs.curve import CurvePair
@@ -167,9 +167,7 @@ class _Ahead:
     def __init__(self, run: TradeOff, runs: Runs, ends: tuple[float, float], together: TradeOff | None = None) -> None:
         ahead, back = min(_largest(run), ends[0]), min(_largest(run.reversed), ends[1])
         losses = losses_between(back, ahead)
-        forward, behind = losses[losses >= 0.0], -losses[losses < 0.0]
-        tangents = polygon_above(losses, np.append(run.reversed.log_delta(behind), run.log_delta(forward)))
-        rates = tangents.vertices
+        rates = polygon_above(losses, log_deltas(run, losses)).vertices
         self._run, self._runs, self._cells = run, runs, _Cells.of(rates, runs)
         self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(*ends))
         self._planes, self._together = list(self._cells.planes(runs)), together

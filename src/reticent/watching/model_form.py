@@ -20,6 +20,7 @@ from reticent.mechanisms.gradients import GradientsRecord, Obstacle
 from reticent.training.model_form import Head, gradients_record, head_of
 from reticent.watching.hooks import Hook, looks
 from reticent.watching.models import bare
+from reticent.watching.record_gradients import taken_by_the_program, takers_of
 
 _AT_ONCE = 1 << 22
 
@@ -138,11 +139,5 @@ def _trains(optimizer: Any, form: Head) -> bool:
 
 def _layer_by_layer(layer: nn.Linear) -> bool:
     """Whether Opacus takes gradients from what this layer gets, by hooks that nobody has exchanged."""
-    from opacus.grad_sample.grad_sample_module import GradSampleHooks
-
-    wanted = ("capture_activations_hook", "capture_backprops_hook", "rearrange_grad_samples")
-    owners = {id(o): o for h in layer._forward_hooks.values() if (o := getattr(h, "__self__", None)) is not None}
-    takers = [o for o in owners.values() if hasattr(o, "capture_backprops_hook")]
-    return len(takers) == 1 and all(
-        getattr(type(takers[0]), name, None) is getattr(GradSampleHooks, name) for name in wanted
-    )
+    takers = takers_of(layer)
+    return len(takers) == 1 and not taken_by_the_program(layer, takers)

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import erf
 
 from reticent.accountants.affinity import advantage_above, minus_log_affinity
 from reticent.accountants.closed_forms.elementwise import Run
+from reticent.accountants.closed_forms.gaussian import advantage_at
 from reticent.pairs import Neighbouring
 
-_SQRT_8 = 2.8284271247461903
 _ULPS = 1.0 + 1e-14  # for the rounding of a bound that is proven
 
 
@@ -50,6 +49,6 @@ def least_upper(minus_log: Any, log_never: Any, energy: Any, neighbouring: Neigh
         minus_log: -log rho of all steps, or more.
         log_never, energy: see ``drawn``; of all steps.
     """
-    revealed = erf(neighbouring.sensitivity / _SQRT_8 * np.sqrt(energy)) * _ULPS
+    revealed = advantage_at(neighbouring.sensitivity * np.sqrt(energy)) * _ULPS
     never = -np.expm1(log_never) * _ULPS
     return np.fmin(np.fmin(advantage_above(minus_log) * _ULPS, 1.0), np.fmin(never, revealed))
