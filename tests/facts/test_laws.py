@@ -23,7 +23,6 @@ from reticent.facts import Fact, Severity, all_facts
 from reticent.facts.base import Reading, Seen
 from reticent.facts.clipping import Mixing
 from reticent.facts.planned_steps import PlannedSteps
-from reticent.facts.reused_batches import ReusedBatches
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
 from reticent.languages import language
@@ -59,16 +58,12 @@ PLANS = (None, PlannedSteps(steps=3), PlannedSteps(steps=40))
 """No plan, one of fewer steps than ran, one of more."""
 
 
-REUSED = ReusedBatches(most=2, again=3)
-
-
 def test_what_the_laws_begin_with_is_accepted() -> None:
     assert [name for name, made in LEDGERS.items() if list(made().contradictions())] == []
 
 
 def value_of(fact: Fact) -> Any:
-    stated = {facts.MIXES_RECORDS: ("1",), facts.REUSED_BATCHES: REUSED}
-    return stated.get(fact, Seen.FOUND)
+    return ("1",) if fact.key == "mixes-records" else Seen.FOUND
 
 
 def seen() -> dict[str, Any]:
@@ -94,7 +89,7 @@ MOVING = ("batches-not-from-the-loader", "publicly-seeded-draws", "buffers-chang
 """One of each effect, beside the plan."""
 TOGETHER = [
     {**found, **({} if plan is None else {"planned-steps": plan})}
-    for found in several(*((key, Seen.FOUND) for key in MOVING), (facts.REUSED_BATCHES.key, REUSED))
+    for found in several(*((key, Seen.FOUND) for key in MOVING))
     for plan in PLANS
 ]
 

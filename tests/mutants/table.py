@@ -415,8 +415,6 @@ MUTANTS = (
     Mutant("watch: two passes of records are one", "Moves.given", Put("self._records_wait", "False"), "tests/watching/test_made_rows.py"),
     Mutant("watch: a loss between real and made rows", "AloneInFirstStep._mixes_by_slopes", Put("[*self._outputs, *self._beside]", "self._outputs"), "tests/watching/test_made_rows.py::TestAGenerator::test_a_loss_between_real_and_made_rows_is_seen"),
     Mutant("watch: a grad sampler of the program", "taken_by_the_program", Put("[*taken, *asked]", "taken"), "tests/watching/test_record_gradients.py::test_a_grad_sampler_of_the_program_is_declared"),
-    Mutant("watch: a batch that was written to is the same", "Reuse.step", Drop("and once == now"), "tests/watching/test_reuse.py::test_other_rows_are_no_second_use"),
-    Mutant("reused batches: as if drawn anew", "_as_draws", Put("1.0 / math.sqrt(value.most)", "1.0"), "tests/watching/test_reuse.py::test_uses_that_differ_count_as_the_most"),
     Mutant("checkpoints: hidden steps whose weights are named", "unequal_steps", Put("kept(run)", "False"), "tests/watching/test_checkpoints.py::TestVerify"),
     Mutant("watch: one batch tells texts from classes", "AloneInFirstStep.close", Drop("self._found(facts.MIXES_RECORDS.because(where))"), "tests/watching/test_pairings.py::test_one_batch_alone_does_not_tell_texts_from_classes"),
     Mutant("watch: divisors that follow in some steps", "Steps.divided_by_size", Put("most >= max(2, len(known) / 2) or _on_a_line(known)", "most == len(self.divisors) > 1"), ONE_WATCH + "::TestDivisors"),

@@ -35,7 +35,6 @@ from reticent.facts.draws import DISTRIBUTED as DISTRIBUTED
 from reticent.facts.draws import FIXED_SIZE as FIXED_SIZE
 from reticent.facts.draws import UNKNOWN_SAMPLER as UNKNOWN_SAMPLER
 from reticent.facts.draws import OTHER_BATCHES as OTHER_BATCHES
-from reticent.facts.reused_batches import REUSED_BATCHES as REUSED_BATCHES
 from reticent.facts.draws import ACCUMULATION as ACCUMULATION
 from reticent.facts.clipping import MADE_ROWS as MADE_ROWS
 from reticent.facts.clipping import PERMUTED_GRADIENTS as PERMUTED_GRADIENTS

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reticent.facts.base import Fact, Found, Reading, Severity, Shown, section
-from reticent.facts.reused_batches import REUSED_BATCHES
 from reticent.facts.steps import MOST_STEPS, Drawn, Source
 from reticent.pairs import Neighbouring
 from reticent.proofs import Status
@@ -105,7 +104,7 @@ def _rates(run: RunLedger) -> Found:
 
 def _passes(run: RunLedger) -> Found:
     """A pass has as many batches as its records fill; a step draws from no more passes than it has batches."""
-    sampler, reused = run.sampler, REUSED_BATCHES.key in run.facts
+    sampler = run.sampler
     batches, size, records = sampler.batches_per_epoch, sampler.batch_size, sampler.dataset_size
     if sampler.source is Source.SEEN and sampler.drawn in _PASSES and None in (batches, sampler.times_per_epoch):
         yield "sampler.batches_per_epoch", "is missing, and the sampler was seen"
@@ -119,7 +118,7 @@ def _passes(run: RunLedger) -> Found:
         if segment.passes is None:
             continue
         drawn = segment.steps * segment.batches
-        if batches is not None and not reused and drawn > segment.passes * batches:
+        if batches is not None and drawn > segment.passes * batches:
             where = f"segments.{index}.passes"
             yield where, f"is {segment.passes} of {batches} batches, and {drawn} were drawn"
         if segment.mixed_passes > min(segment.batches, segment.passes):
@@ -128,7 +127,7 @@ def _passes(run: RunLedger) -> Found:
 
 def _sizes(run: RunLedger) -> Found:
     """The batches can have been drawn as the ledger says."""
-    if run.diagnostics is None or REUSED_BATCHES.key in run.facts:
+    if run.diagnostics is None:
         return
     sampler, sizes = run.sampler, run.diagnostics.batch_sizes
     seen = sampler.source is Source.SEEN and OTHER_BATCHES.key not in run.facts

@@ -82,7 +82,7 @@ class PrivateLoop:
         self._used: Used | tuple[()] | None = ()
         self._rate: float | None = None
         self._records_second = getattr(model, "batch_first", True) is False
-        self._late: list[tuple[int | None, int | None, int, int, Fresh, bool]] = []
+        self._late: list[tuple[int | None, int | None, int, int, Fresh]] = []
         self._steps = self._entered = 0
         """Steps so far, and before this entry: other code may have replaced anything since."""
         self._measures = self._looks = False
@@ -227,7 +227,7 @@ class PrivateLoop:
                 recorder.clipped_by_hand()  # adaptive clipping, which nothing shows there
             self._facts, self._norm, self._batches = facts, norm, batches
             self._used = ()
-        self._late.append((size, clipped, self._parts, empty, self._draws.fresh(), recorder.reuse.step()))
+        self._late.append((size, clipped, self._parts, empty, self._draws.fresh()))
         self._steps, self._parts = self._steps + 1, 0
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
             self.catch_up()
@@ -269,8 +269,8 @@ class PrivateLoop:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""
         late, self._late = self._late, []
         recorder = self._recorder
-        for size, clipped, parts, empty, fresh, again in late:
-            used = None if self._astray else recorder.used(size, fresh, parts, empty, self._batches, again)
+        for size, clipped, parts, empty, fresh in late:
+            used = None if self._astray else recorder.used(size, fresh, parts, empty, self._batches)
             rate = self._facts[-1]
             if used is None and self._records_second and size is not None:
                 recorder.found(facts.MIXES_RECORDS.because(Mixing.BATCH))

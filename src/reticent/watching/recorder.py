@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 from reticent import facts
 from reticent.errors import ParameterError
@@ -21,7 +21,6 @@ from reticent.watching.draws import Draws, Fresh, Used
 from reticent.watching.live import Live
 from reticent.watching.model_form import FormWatch
 from reticent.watching.repeats import copies
-from reticent.watching.reuse import Reuse
 from reticent.watching.samplers import logical_batches, look_again, look_at, unknown
 from reticent.watching.seeds import Coins
 from reticent.watching.sensitive import SensitiveWatch
@@ -85,7 +84,6 @@ class Recorder:
         self._draws: Draws | None = None
         self.drawn_at = 0.0
         self._repeats, self._trained = False, math.inf
-        self.reuse, self._used = Reuse(model, self.found), cast(Used | None, None)
         self._sources = set[Generator]()
 
     def begin(self) -> None:
@@ -105,7 +103,7 @@ class Recorder:
         """
         self._look_at_clipping()
         self.count_trained()
-        before, self._used = self.passes, None
+        before = self.passes
         if self._draws is not None and self._draws.left_out:
             self.found(facts.LEFT_OUT)
         self._repeats = self._repeated
@@ -174,7 +172,6 @@ class Recorder:
         parts: int = 0,
         empty: int = 0,
         batches: int | None = None,
-        again: bool = False,
     ) -> Used | None:
         """The draws of a step. Coins from where others that a step used came are the same.
 
@@ -185,15 +182,9 @@ class Recorder:
                 then, but for what it left out.
             empty: batches without records that it added up.
             batches: in which they went through the model, if that is known.
-            again: whether the model read what it read in the step before.
         """
         draws = self.draws
-        drawn = draws.fresh() if fresh is None else fresh
-        again = again and not drawn[0] and not parts and self._used is not None
-        self.reuse.counted(again)
-        if again:
-            return self._used
-        used = self._used = draws.take(size and size - parts, drawn, empty)
+        used = draws.take(size and size - parts, draws.fresh() if fresh is None else fresh, empty)
         self.drawn_at = 0.0
         for coins in draws.coins:
             self.drawn_at = max(self.drawn_at, coins.rate)
@@ -331,7 +322,7 @@ class Recorder:
             "segments": self.steps.segments(sampler.sample_rate),
             "records_per_user": self._records,
             "unit": self._unit,
-            "facts": seen | self.live.stated | self.reuse.stated | ({facts.MIXES_RECORDS.key: mixed} if mixed else {}),
+            "facts": seen | self.live.stated | ({facts.MIXES_RECORDS.key: mixed} if mixed else {}),
         }
 
     def so_far(self) -> RunLedger | None:

@@ -152,7 +152,7 @@ class Watch(Brief):
         else:
             self._begin_again()
         draws = self._recorder.follow(self._ahead)
-        self._undo += [draws.close, self._recorder.reuse.attach()]
+        self._undo.append(draws.close)
         padded = places()
         self._undo.append(look_at_collating(self._loader, self._recorder.found, padded, lambda: len(self)))
         if self._private is not None:
@@ -277,7 +277,7 @@ class Watch(Brief):
         """Write down an update, and what was drawn for it."""
         recorder = self._recorder
         skipped = recorder.draws.skipped
-        step.used = recorder.used(step.batch_size, again=recorder.reuse.step())
+        step.used = recorder.used(step.batch_size)
         if self._optimizer is None:
             self._moves.update_by_hand(recorder.draws.skipped > skipped)
         self._noise_seeds.drawn(after=True)  # since the step before
