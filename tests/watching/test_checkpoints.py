@@ -7,13 +7,14 @@ import copy
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 import reticent as rt
 from reticent import facts
 from reticent.certificates.check import check
 from reticent.facts.checkpoints import MOST_CHECKPOINTS, kept
 from reticent.watching.models import fingerprint
-from tests.watching.loops import RATE, epsilon, faults, private, run, shuffled, void, watched, wide
+from tests.watching.loops import RATE, epsilon, faults, network, private, run, shuffled, void, watched, wide
 
 
 def best_of(made, where=lambda model: model, at=2):
@@ -194,3 +195,35 @@ class TestAfterStep:
         assert not void(seen)
         assert facts.POST_PROCESSED in seen.ledger.faults
         assert epsilon(seen) > 0.0
+
+
+class TestWhatNoStepReleased:
+    """Found by a reader: what a checkpoint holds beside weights, and what was there before the first step."""
+
+    def test_a_checkpoint_with_sums_of_the_records(self):
+        """A buffer that is emptied at the end of each pass shows nothing in the end."""
+
+        class Sums(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = network()
+                self.register_buffer("seen", torch.zeros(4))
+
+            def forward(self, x):
+                self.seen += x.detach().sum(0)
+                return self.inner(x)
+
+        made = private(model=Sums())
+        with rt.watch(*made[:3]) as seen:
+            for _ in range(2):
+                run(*made, epochs=1, after=lambda step: made[0].state_dict() if step == 3 else None)
+                made[0]._module.seen.zero_()
+        assert not kept(seen.ledger)
+
+    def test_weights_that_are_named_before_the_first_step(self):
+        made = private()
+        with rt.watch(*made[:3]) as seen:
+            with seen.after_step():
+                next(made[0].parameters()).data.add_(0.5)
+            run(*made)
+        assert facts.WEIGHTS_CHANGED in faults(seen)

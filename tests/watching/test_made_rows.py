@@ -121,3 +121,34 @@ def test_opacus_clips_the_pair_to_one_norm():
         (alone(real[row : row + 1]).square().sum() + alone(made[row : row + 1]).square().sum()).backward()
         for one, p in zip(both, alone.parameters(), strict=True):
             torch.testing.assert_close(one[row], p.grad, rtol=1e-4, atol=1e-6)
+
+
+class TestBlocksAtTheWrongPlace:
+    """Found by a reader: who names rows that are records, or too many of them, must not be believed."""
+
+    def two_passes(self, first, second, outside=True):
+        model, optimizer, loader, criterion = private()
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                optimizer.zero_grad()
+                with nullcontext() if outside else seen.no_records():
+                    one = criterion(model(first(features)), labels)
+                with seen.no_records():
+                    rows = second(features)
+                    other = model(rows).square().mean()
+                (one + other).backward()
+                optimizer.step()
+        return seen
+
+    def test_records_that_are_named_as_made(self):
+        seen = self.two_passes(lambda x: x, lambda x: x.flip(0))
+        assert facts.MIXES_RECORDS in faults(seen)
+
+    def test_a_block_around_both_passes(self):
+        assert void(self.two_passes(lambda x: x, torch.randn_like, outside=False))
+
+    def test_fewer_made_rows_than_records_in_some_steps(self):
+        noise = torch.randn(24, 4)
+        seen = self.two_passes(lambda x: x, lambda x: noise[: len(x)] + 0.0 * torch.randn(1))
+        sizes = seen.ledger.diagnostics.batch_sizes
+        assert void(seen) == (max(sizes) > 24)

@@ -87,8 +87,9 @@ class AloneInFirstStep:
         self._before = False
         """Whether another part of the model was called for this backward pass, as an encoder before its head."""
         self._outputs: list[torch.Tensor] = []
-        self.no_records, self._beside = False, list[torch.Tensor]()
-        """Whether rows that hold no record go through the model, as the program says; and what it gave of them."""
+        self.no_records, self._made, self._beside = False, False, list[torch.Tensor]()
+        """Whether rows that hold no record go through the model, as the program says; whether any did; and what it gave
+        of the last."""
         self._places, self._losses = set[int](), list[torch.Tensor]()
         """Single numbers among the outputs that mix records: their places, and these numbers."""
         self._squares: list[Square] = []
@@ -131,7 +132,7 @@ class AloneInFirstStep:
         while self._handles:
             self._handles.pop().remove()
         self._yielded.close()
-        if self._target is not None and self._paddings.unseen:
+        if self._paddings.unseen if self._target is not None else self._made:
             self._found(facts.NOT_LOOKED_AT)
         if self._squares or (self._count and not self._chance):  # no other batch came
             where = Mixing.PAIRS if self._squares else Mixing.MEAN
@@ -170,7 +171,10 @@ class AloneInFirstStep:
     @looks
     def given(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
         """A module is about to read these."""
-        if id(module) not in self._own or self.no_records:  # or of a copy of the model, which has its hooks
+        if id(module) not in self._own:  # of a copy of the model, which has its hooks
+            return
+        if self.no_records:
+            self._try(lambda: self._yielded.gave_rows_of(list(tensors_in([args, kwargs]))), Mixing.PASSES)
             return
         if self._outermost is not None and self._outermost is not module:
             return
@@ -225,7 +229,7 @@ class AloneInFirstStep:
     def gave(self, module: nn.Module, args: Any, output: Any) -> None:
         """A module gave this."""
         if self.no_records and module in self._entrances:
-            self._beside = [t for t in tensors_in(output) if t.requires_grad]
+            self._made, self._beside = True, [t for t in tensors_in(output) if t.requires_grad]
         if module is not self._outermost:
             return
         self._outermost = None

@@ -22,7 +22,7 @@ class Watching:
         self._watch: Watch | None = None
 
     @property
-    def _ended(self) -> Watch:
+    def _looked(self) -> Watch:
         if self._watch is None:
             raise ParameterError("ledger", None, f"read after {self._trains}")
         return self._watch
@@ -34,11 +34,11 @@ class Watching:
         Raises:
             ParameterError: nothing was trained, or training has not ended.
         """
-        return self._ended.ledger
+        return self._looked.ledger
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the ledger, and its signature where there is a key; see ``Watch.save``."""
-        self._ended.save(path, overwrite=overwrite)
+        self._looked.save(path, overwrite=overwrite)
 
     def _begin(self, model: Any, optimizer: Any, loader: Any, step: int) -> None:
         options = {"draws_ahead": True, "trainer_step": step, **self._options}

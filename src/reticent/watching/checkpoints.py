@@ -6,7 +6,8 @@ of several epochs. Nobody sees how it was chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from reticent import facts
@@ -20,8 +21,9 @@ from reticent.watching.moves import Moves
 class Checkpoints:
     """Follows what is kept of one model, and what is put back."""
 
-    def __init__(self, model: Any, moves: Moves, found: Callable[[Fact], None]) -> None:
-        self._model, self._moves, self._found = bare(model), moves, found
+    def __init__(self, model: Any, moves: Moves, learnt: Callable[[], bool], found: Callable[[Fact], None]) -> None:
+        """Prepare; ``learnt``: whether a buffer of the model holds what it learnt from records."""
+        self._model, self._moves, self._learnt, self._found = bare(model), moves, learnt, found
         self._steps: dict[str, int] = {}
         """By fingerprint, after how many steps the weights were these."""
         self._looking = False
@@ -41,23 +43,28 @@ class Checkpoints:
         steps = self._moves.taken
         known = not steps or steps in self._steps.values() or len(self._steps) == MOST_CHECKPOINTS
         if model is self._model and not known and not self._looking and self._moves.settled():
-            self._steps[self._now()] = steps
+            with self._asking():
+                if not self._learnt():
+                    self._steps[fingerprint(model)] = steps
 
     @looks
     def loaded(self, model: Any, *_: Any) -> None:
         """Weights were put in: all of them may be those after a step."""
         if model is not self._model or self._moves.are_lent or not self._steps:
             return
-        steps = self._steps.get(self._now())
+        with self._asking():
+            steps = self._steps.get(fingerprint(model))
         if steps is not None:
             self._moves.put_back()
             if steps != self._moves.taken:
                 self._found(facts.PUT_BACK)
 
-    def _now(self) -> str:
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Who asks for the weights now is the watch."""
         self._looking = True
         try:
-            return fingerprint(self._model)
+            yield
         finally:
             self._looking = False
 

@@ -16,6 +16,7 @@ from reticent.facts.clipping import Mixing
 from reticent.watching import optimisers
 from reticent.watching.hooks import Hook, looks
 from reticent.watching.memory import Memory
+from reticent.watching.mixed_outputs import tensors_in
 from reticent.watching.models import entrance, fingerprint
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.schedules import follows_a_metric
@@ -49,8 +50,9 @@ class Moves:
         self._inner = _inside(optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
         self.taken, self.armed, self.are_lent, self._stepping = 0, False, False, False
-        self.no_records, self._records_wait = False, False
-        """The second: whether a forward pass of records waits for its backward pass."""
+        self.no_records = False
+        self._rows: dict[bool, int] = {}
+        """Of forward passes that wait for their backward pass, with and without records, how many rows they have."""
         self._steps_within = 0
         """Steps that have begun and not ended: one may go on in that of a base class, with the same gradients."""
         self._usual: tuple[tuple[int, bool], ...] = ()
@@ -204,13 +206,15 @@ class Moves:
         """
         if self._inner is None or not self._trains():
             return
-        self._records_wait &= any(getattr(p, "_forward_counter", 0) for p in self._ends)
+        waits = any(getattr(p, "_forward_counter", 0) for p in self._ends)
+        before = self._rows if waits else {}
+        rows = next((len(one) for one in tensors_in(list(inputs))), 0)
         if self.no_records:
             self._found(facts.MADE_ROWS)
-        elif self._records_wait:
+        others = before.get(not self.no_records, rows)
+        if self.no_records in before or others != rows:
             self._found(facts.MIXES_RECORDS.because(Mixing.PASSES))
-        else:
-            self._records_wait = True
+        self._rows = before | {self.no_records: rows}
 
     @looks
     def gave(self, model: Any, inputs: Any, output: Any) -> None:

@@ -101,7 +101,7 @@ class PrivateLoop:
         self._summed, self._takers = False, [] if self._ghost else takers_of(self._model)
         if self._takers:
             self._records.look(exact=True)
-        if not self._ghost and taken_by_the_program(self._model, self._takers):
+        if taken_by_the_program(self._model, takers_of(self._model)):
             self._recorder.gradients_by_hand()
         undo = [
             self._records.attach(),

@@ -109,7 +109,8 @@ def taken_by_the_program(model: Any, takers: list[Any]) -> bool:
         expand = "GradSampleModuleExpandedWeights"
         return expand not in (type(model).__name__, type(getattr(model, "_orig_mod", None)).__name__)
     kinds = set(map(type, bare(model).modules()))
-    asked = [how for one in takers for kind, how in one.GRAD_SAMPLERS.items() if kind in kinds]
+    tables = [getattr(one, name, {}) for one in takers for name in ("GRAD_SAMPLERS", "NORM_SAMPLERS")]
+    asked = [how for table in tables for kind, how in table.items() if kind in kinds]
     taken = [getattr(type(one), name) for one in takers for name in _TAKERS]
     return not all(map(by_opacus, [*taken, *asked]))
 

@@ -121,7 +121,9 @@ class Watch(Brief):
         self._undo: list[Callable[[], None]] = []
         self._moves = Moves(self._optimizer, self._recorder.found)
         self._found = self._recorder.found
-        self._recorder.checkpoints = Checkpoints(model, self._moves, self._found)
+        self._recorder.checkpoints = Checkpoints(
+            model, self._moves, lambda: self._recorder.buffers.learnt(), self._found
+        )
         self._private: PrivateLoop | None = None
         if private:
             self._recorder.form = form = FormWatch(model, self._optimizer, loader, self._found)
@@ -310,24 +312,26 @@ class Watch(Brief):
     def no_records(self) -> Iterator[None]:
         """Rows that go through the model inside hold no record, as those that a generator makes from noise.
 
-        Opacus adds the gradients of two forward passes that wait for one backward pass, and clips the pair. Of a record
-        and a made row that is the record's own share. Go backward from the sum of both losses: of two backward passes
-        Opacus would take the activations of the wrong one. That no row depends on a record is what the program states;
-        the ledger says so.
+        Opacus adds the gradients of two forward passes that wait for one backward pass, and clips the pair. A record
+        moves the sum by one norm if the rows are drawn anew in each step, all alike and independent of each other and
+        of the records: whoever joins moves all later records to another partner. Classes in order, kept noise, or
+        batch normalisation in the generator break that. It is what the program states; the ledger says so. Make as
+        many rows as there are records, and go backward from the sum of both losses: of two backward passes Opacus
+        would take the activations of the wrong one.
 
         Example:
             >>> real = discriminator(images)  # doctest: +SKIP
             >>> with ledger.no_records():  # doctest: +SKIP
             ...     made = discriminator(generator(noise).detach())
         """
-        looks = self._moves, self._alone
+        looks, before = (self._moves, self._alone), self._moves.no_records
         for one in looks:
             one.no_records = True
         try:
             yield
         finally:
             for one in looks:
-                one.no_records = False
+                one.no_records = before
 
     @contextmanager
     def after_step(self) -> Iterator[None]:
@@ -340,6 +344,8 @@ class Watch(Brief):
             >>> with ledger.after_step():  # doctest: +SKIP
             ...     model.weight.data.clamp_(-1.0, 1.0)
         """
+        if not len(self):  # what they were is what the ledger says of the start
+            self._found(facts.WEIGHTS_CHANGED)
         with self._moves.changed():
             yield
 
