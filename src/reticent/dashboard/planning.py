@@ -10,7 +10,7 @@ import numpy as np
 from reticent.adversaries import WorstCase
 from reticent.calibration import Advantage, BayesSecurity, Steps, Success, Target
 from reticent.dashboard import words
-from reticent.dashboard.calibrating import search
+from reticent.dashboard.calibrating import for_anybody
 from reticent.dashboard.figures import Figure, base_layout
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.dashboard.readings import assessed
@@ -62,10 +62,8 @@ def budget_of(release: Mechanism, target: Target, relation: Neighbouring | None)
     """
     if release.training is None:
         raise UnsupportedError("epochs are known of DP-SGD only")
-    found = search(release, Steps(), target, (WorstCase(),), relation)
-    if not found.found:
-        raise UnsupportedError("; ".join(found.skipped.values()))
-    return Budget(int(found.found[0].value), release.steps, 1.0 / release.sample_rate)
+    most = for_anybody(release, Steps(), target, relation)
+    return Budget(int(most.value), release.steps, 1.0 / release.sample_rate)
 
 
 def budget_figure(
