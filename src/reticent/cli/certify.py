@@ -167,8 +167,7 @@ def _print_certificate(certificate: Certificate, alone: Sequence[str]) -> None:
     for assessment in certificate.assessments:
         private = " This number rests on private data: do not publish it." if assessment.do_not_publish else ""
         say(f"- {assessment.adversary}: {assessment.sentence}{private}", indent=2)
-    for line in alone:
-        say(line, indent=2)
+    say(*alone, indent=2)
     if certificate.ledger is None:
         cited = certificate.declared.releases
         alone_says = "parameters only: nobody saw a run, and the certificate says so"

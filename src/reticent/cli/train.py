@@ -148,8 +148,7 @@ def train(
     if json:
         click.echo(run.ledger.to_json(), nl=False)
         return
-    for line in _summary(run.ledger, out):
-        say(line, indent=2)
+    say(*_summary(run.ledger, out), indent=2)
 
 
 def _look_first(config: Path | None, data: Path | None, schema: Path | None) -> None:
