@@ -27,9 +27,6 @@ from reticent.cli._calibration import (
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings, with_warnings
 from reticent.cli._options import (
     adversaries_of,
-    adversary_option,
-    adversary_options,
-    curve_options,
     first_line,
     mechanism_options,
     method_of,
@@ -38,6 +35,7 @@ from reticent.cli._options import (
     selected,
     selection_options,
     told_apart,
+    who_attacks,
 )
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, say
@@ -81,10 +79,8 @@ _FILE = LEAF + " All its noise is scaled by one factor."
 
 
 def _of_file() -> click.Command:
-    who = adversary_option(many=False)
-
     asked = option("unknown", str, f"What is searched: {_SCALE}, or with --selection {MEAN_RUNS}. Default: {_SCALE}.")
-    more = (*selection_options(), asked, who, *adversary_options(), *curve_options())
+    more = (*selection_options(), asked, *who_attacks(many=False))
 
     @command("ledger", LEDGER, TARGET, *more, JSON, help=_FILE)
     def of_file(file: Path, json: bool, **given: Any) -> None:
@@ -110,13 +106,11 @@ def _of_file() -> click.Command:
 
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
-    own, names, who = mechanism_options(kind), list(unknowns_of(kind)), adversary_option(many=False)
+    own, names = mechanism_options(kind), list(unknowns_of(kind))
     searched = f"What is searched: {', '.join(names)}; with --selection also {MEAN_RUNS}. Default: {names[0]}."
     asked = option("unknown", str, searched)
 
-    @command(
-        kind.name, TARGET, *own, asked, who, *adversary_options(own), *curve_options(), JSON, help=first_line(kind)
-    )
+    @command(kind.name, TARGET, *own, asked, *who_attacks(own, many=False), JSON, help=first_line(kind))
     def of_kind(json: bool, **given: Any) -> None:
         target = target_of(given["target"])
         name, unknown = unknown_of(unknowns_of(kind), given["unknown"])
@@ -138,7 +132,6 @@ _SAMPLERS = "Which sampler gives the least noise for this data set, these epochs
 
 
 def _of_samplers() -> click.Command:
-    who = adversary_option(many=False)
     plan = (
         option("dataset_size", int, "Number of training records.", required=True),
         option("epochs", float, "Passes over the data.", required=True),
@@ -147,7 +140,7 @@ def _of_samplers() -> click.Command:
         option("sampler", str, f"{', '.join(SAMPLERS)} or any. Default: any.", many=True),
     )
 
-    @command("samplers", TARGET, *plan, who, *adversary_options(), *curve_options(), JSON, help=_SAMPLERS)
+    @command("samplers", TARGET, *plan, *who_attacks(many=False), JSON, help=_SAMPLERS)
     def of_samplers(json: bool, **given: Any) -> None:
         from reticent.api.samplers import ANY, calibrate_samplers
 

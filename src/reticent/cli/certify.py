@@ -19,7 +19,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.cli._app import JSON, argument, command, option, several
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import SECRETS, mechanism_options, secrets_of, selected
+from reticent.cli._options import SECRETS, leave_out, mechanism_options, secrets_of, selected
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import train_with_bar
@@ -151,13 +151,10 @@ def _check_source(
         known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
         raise ArtifactError(f"{source} does not exist: {known}{did_you_mean(source, [PARAMETERS])}")
     check_run_folder(source)
-    if parameters and not alone:
-        only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
-        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
-    if alone and run_key is not None:
-        raise ParameterError(
-            "run_key", str(run_key), "left out: there is no run that could have been signed", shown=False
-        )
+    if alone:
+        leave_out({"run_key": run_key}, ": there is no run that could have been signed")
+    else:
+        leave_out(parameters, f": {source} says it. It goes with the word {PARAMETERS} only")
 
 
 def _print_certificate(certificate: Certificate, alone: Sequence[str]) -> None:
