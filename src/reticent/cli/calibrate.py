@@ -12,6 +12,7 @@ from pydantic import Field
 from reticent.adversaries import Adversary, Method, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
+from reticent.api.noise import stated_of
 from reticent.calibration import Calibration, NoiseScale, Target, Unknown, unknowns_of
 from reticent.calibration import calibrate as solve
 from reticent.calibration.spelling import target_of
@@ -41,9 +42,8 @@ from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism
-from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
-from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
+from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, strict
 from reticent.samplers import SAMPLERS
 
 SCHEMA = "reticent.calibration/2"
@@ -209,21 +209,13 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
     worst = WorstCase().assess(answer.mechanism, answer.neighbouring, Method.EXACT)
     record = assessment_record(worst, Questions())
     achieved = answer.target.of(worst).value
-    found = answer.assessment()
     return CalibrationDocument(
         unknown=unknown,
-        value=answer.value,
         target=str(answer.target),
-        achieved=strict(answer.achieved.value),
         slack=answer.slack,
-        adversary=answer.adversary.name,
-        neighbouring=answer.neighbouring.value,
-        method=answer.method.value,
-        claim=found.claim.value,
-        conditions=condition_records(found.conditions),
-        mechanism=mechanism_record(answer.mechanism),
         worst_case=WorstCaseRecord(**dict(record), achieved=strict(achieved)),
         evaluations=answer.evaluations,
+        **stated_of(answer, answer.assessment()),
     )
 
 

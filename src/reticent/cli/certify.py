@@ -121,7 +121,7 @@ def certify(
         what, folder = source, out or _beside(source.resolve().with_suffix(""))
         declared["run_signed_by"] = signer_of(source, keys, run_key)
     else:
-        run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
+        run, folder = _run(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of(run.path, keys, run_key)
     with waiting("assessing") as progress:
         certified = certify_anything(what, publish=consents, policy=limits, progress=progress, **asked, **declared)
@@ -210,26 +210,25 @@ def _check_declaration(given: dict[str, str | None]) -> None:
         raise ParameterError("expires", found.expires, "a date in the future")
 
 
-def _load(source: Path, out: Path | None) -> tuple[Run, Path]:
-    from reticent.training import load_run
-
-    return load_run(source), out or _beside(source.resolve())
-
-
 def _beside(source: Path) -> Path:
     return source.with_name(f"{source.name}-certificate")
 
 
-def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tuple[Run, Path]:
-    """Train into ``out``/run and sign it there, or take the finished run of the same configuration that lies there."""
-    from reticent.training import load_config
+def _run(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tuple[Run, Path]:
+    """The run in a folder, or that of a configuration, and where its certificate goes.
 
+    A configuration is trained into ``out``/run and signed there; a finished run of it that lies there is taken.
+    """
+    from reticent.training import load_config, load_run
+
+    if source.is_dir():
+        return load_run(source), out or _beside(source.resolve())
     settings = load_config(source)
     folder = out or Path("runs") / source.stem
     target = folder / "run"
     if not target.exists():
         return train_with_bar(source, settings, target, sign=keys[0] if keys else None), folder
-    run, _ = _load(target, folder)
+    run = load_run(target)
     if run.config != settings:
         raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
     click.echo(f"{target} is a finished run of this configuration: certifying it, not training again", err=True)

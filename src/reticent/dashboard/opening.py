@@ -101,7 +101,9 @@ def opened(source: Source, settings: State, theme: str) -> Opened:
     if source.folder is not None and (seen := opening_progress.read(source.folder)) is not None:
         return Opened(opening_progress.page(seen, source.name), running=seen.done < seen.total)
     if source.folder is not None:
-        return _ledger(_run(source.folder), f"run {source.name}", theme)
+        from reticent.training import load_run  # brings torch
+
+        return _ledger(load_run(source.folder).ledger, f"run {source.name}", theme)
     if Path(source.name).suffix in _SCORES:
         return _scores(source, settings, theme)
     text = text_of(source)
@@ -135,12 +137,6 @@ def _document(document: Any, text: str, name: str, settings: State, theme: str) 
         known = ", ".join(readers)
         raise ArtifactError(f"{name}: its schema is none of {known}")
     return readers[schema]()
-
-
-def _run(folder: Path) -> RunLedger:
-    from reticent.training import load_run
-
-    return load_run(folder).ledger
 
 
 def text_of(source: Source) -> str:
