@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from reticent.adversaries.base import standard_adversaries
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
 from reticent.api.names import Who, adversaries, path_given, several
-from reticent.api.table import Cell, Table, cells_of
+from reticent.api.table import Cell, Table
 from reticent.api.together import OneRelease, released_together
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
@@ -29,7 +30,7 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
 from reticent.records.chain import chained
 from reticent.records.ledger import RunLedger, held, watched
-from reticent.risk.report import MEASURES, Measure
+from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -58,14 +59,19 @@ class Certified(Table):
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
-        return ("attacker", "neighbouring", "claim", *(one.at(*at) for one, at in self._stated()))
+        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(*at) for name, at in self._stated()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        return [cells_of(record, self._stated()) for record in self.certificate.assessments]
+        found: list[tuple[Cell, ...]] = []
+        for record in self.certificate.assessments:
+            numbers = [MEASURES[name].of(record, *at).value for name, at in self._stated()]
+            cells = [math.inf if number is None else number for number in numbers]
+            found.append((record.label, record.neighbouring, record.claim, *cells))
+        return found
 
-    def _stated(self) -> list[tuple[Measure, tuple[str, ...]]]:
-        first, shown = self.certificate.assessments[0], (MEASURES[name] for name in ("advantage", "tpr", "epsilon"))
-        return [(one, at) for one in shown for at in one.stated(first)]
+    def _stated(self) -> list[tuple[str, tuple[str, ...]]]:
+        first = self.certificate.assessments[0]
+        return [(name, at) for name in ("advantage", "tpr", "epsilon") for at in MEASURES[name].stated(first)]
 
     def notes(self) -> list[str]:
         """The warnings, and whether a ledger of a run supports the document."""

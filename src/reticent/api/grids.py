@@ -18,7 +18,7 @@ from reticent.adversaries.codec import adversary_of, parameters
 from reticent.adversaries.report import risk_document
 from reticent.api.names import Who, adversaries, asks_for_all, path_given, several
 from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, answered
-from reticent.api.table import Cell, Table, cells_of
+from reticent.api.table import Cell, Table
 from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -64,7 +64,9 @@ class Grid(Table):
         for mechanism, document in zip(self.mechanisms, self.documents, strict=True):
             facts = {"release": in_short(mechanism), **document.mechanism}
             for one in document.assessments:
-                rows.append((*(facts[name] for name in self._differ), *cells_of(one, self._asked)))
+                numbers = [measure.of(one, *at).value for measure, at in self._asked]
+                shown = [float("inf") if number is None else number for number in numbers]
+                rows.append((*(facts[name] for name in self._differ), one.label, one.neighbouring, one.claim, *shown))
         return rows
 
     def notes(self) -> list[str]:

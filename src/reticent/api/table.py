@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reticent.errors import UnsupportedError
 from reticent.proofs import Claim
 from reticent.text import digits, escaped, html_table, printable, table, wrapped
-
-if TYPE_CHECKING:
-    from reticent.risk.report import AssessmentRecord, Measure
 
 Cell = str | float | int | None
 
@@ -78,13 +75,6 @@ class Table:
         except ImportError:
             raise UnsupportedError("to_frame needs pandas: pip install pandas") from None
         return pd.DataFrame(list(self.rows()), columns=list(self.columns()))
-
-
-def cells_of(record: AssessmentRecord, asked: Sequence[tuple[Measure, Sequence[float | str]]]) -> tuple[Cell, ...]:
-    """Who attacks, the relation, the claim and these numbers, each at its place; ``inf`` where none is finite."""
-    numbers = [measure.of(record, *at).value for measure, at in asked]
-    finite = [math.inf if number is None else number for number in numbers]
-    return (record.label, record.neighbouring, record.claim, *finite)
 
 
 def shown(cell: Cell, up: bool | None = None, longest: int = 60) -> str:

@@ -28,7 +28,8 @@ from reticent.auditing import (
 )
 from reticent.auditing.files import check_score_path
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import adversaries_of, leave_out, method_of, told_apart
+from reticent.cli._options import adversaries_of, method_of, told_apart
+from reticent.cli._refusals import leave_out
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io.outputs import refuse_existing

@@ -8,7 +8,8 @@ from typing import Any
 from reticent.calibration import BayesSecurity, MeanRuns, Unknown
 from reticent.calibration.spelling import forms
 from reticent.cli._app import option
-from reticent.cli._options import leave_out, mechanism_given
+from reticent.cli._options import mechanism_given
+from reticent.cli._refusals import leave_out
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism
 from reticent.registry import parameters_of

@@ -47,17 +47,6 @@ def secrets_of(given: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
     return {"secret_bits": bits, **({"guesses": guesses} if guesses else {})} if bits else {}
 
 
-def leave_out(options: Mapping[str, Any], wanted: str) -> None:
-    """Refuse the first of these options that was given.
-
-    Raises:
-        ParameterError: one of them was; ``wanted`` says where it may be.
-    """
-    for name, value in options.items():
-        if value not in (None, ()):
-            raise ParameterError(name, value, f"left out{wanted}", shown=False)
-
-
 def _typed(parameter: Parameter) -> type:
     return str if issubclass(parameter.kind, StrEnum) else parameter.kind
 

@@ -26,8 +26,9 @@ from reticent.cli._audit_input import (
     read_scores,
 )
 from reticent.cli._audit_output import print_audit, print_plan, write_page
-from reticent.cli._options import leave_out, who_attacks
+from reticent.cli._options import who_attacks
 from reticent.cli._progress import note, progress_bar, reporting
+from reticent.cli._refusals import leave_out
 from reticent.cli._tables import print_json
 from reticent.curves import GaussianTradeOff
 

@@ -19,8 +19,9 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.cli._app import JSON, argument, command, option, several
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import SECRETS, leave_out, mechanism_options, secrets_of, selected
+from reticent.cli._options import SECRETS, mechanism_options, secrets_of, selected
 from reticent.cli._progress import waiting
+from reticent.cli._refusals import leave_out
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import train_with_bar
 from reticent.errors import ArtifactError, ParameterError

@@ -13,9 +13,9 @@ from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
-from reticent.cli._options import leave_out
 from reticent.cli._plan import in_file, print_plan
 from reticent.cli._progress import progress_bar
+from reticent.cli._refusals import leave_out
 from reticent.cli._selection import planned, print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, cells_of, run_sweep
 from reticent.cli._tables import say
