@@ -417,7 +417,7 @@ MUTANTS = (
     Mutant("watch: a grad sampler of the program", "taken_by_the_program", Put("[*taken, *asked]", "taken"), "tests/watching/test_record_gradients.py::test_a_grad_sampler_of_the_program_is_declared"),
     Mutant("checkpoints: hidden steps whose weights are named", "unequal_steps", Put("kept(run)", "False"), "tests/watching/test_checkpoints.py::TestVerify"),
     Mutant("watch: made rows are not counted", "Moves.given", Put("others != rows", "False"), "tests/watching/test_made_rows.py::TestAGenerator::test_more_made_rows_than_records"),
-    Mutant("watch: records that are named as made", "AloneInFirstStep.given", Drop("self._try(lambda: self._yielded.gave_rows_of(list(tensors_in([args, kwargs]))), Mixing.PASSES)"), "tests/watching/test_made_rows.py::TestBlocksAtTheWrongPlace::test_records_that_are_named_as_made"),
+    Mutant("watch: records that are named as made", "AloneInFirstStep.given", Drop("self._try(lambda: self._yielded.gave_rows_of([args, kwargs]), Mixing.PASSES)"), "tests/watching/test_made_rows.py::TestBlocksAtTheWrongPlace::test_records_that_are_named_as_made"),
     Mutant("watch: sums of records in a checkpoint", "Checkpoints.kept", Put("not self._learnt()", "True"), "tests/watching/test_checkpoints.py::TestWhatNoStepReleased"),
     Mutant("watch: one batch tells texts from classes", "AloneInFirstStep.close", Drop("self._found(facts.MIXES_RECORDS.because(where))"), "tests/watching/test_pairings.py::test_one_batch_alone_does_not_tell_texts_from_classes"),
     Mutant("watch: divisors that follow in some steps", "Steps.divided_by_size", Put("most >= max(2, len(known) / 2) or _on_a_line(known)", "most == len(self.divisors) > 1"), ONE_WATCH + "::TestDivisors"),

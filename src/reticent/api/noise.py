@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from pydantic import Field
 
 from reticent import _check
-from reticent.adversaries import Method, WorstCase
+from reticent.adversaries import Assessment, Method, WorstCase
 from reticent.api.names import Who, adversaries
 from reticent.api.names import adversary as one_adversary
 from reticent.api.risks import mechanism_of
@@ -63,6 +63,20 @@ class Comparison(Record):
     target: str
     rows: list[ComparisonRow]
     skipped: dict[str, str]
+
+
+def stated_of(answer: Calibration, found: Assessment) -> dict[str, Any]:
+    """What every document states of an answer, by name; ``found`` is the attacker at it."""
+    return {
+        "adversary": answer.adversary.name,
+        "neighbouring": answer.neighbouring.value,
+        "method": answer.method.value,
+        "claim": found.claim.value,
+        "conditions": condition_records(found.conditions),
+        "value": answer.value,
+        "achieved": strict(answer.achieved.value),
+        "mechanism": mechanism_record(answer.mechanism),
+    }
 
 
 class Calibrations(Table, Sequence[Calibration]):
@@ -146,17 +160,10 @@ class Calibrations(Table, Sequence[Calibration]):
         reference = {one.neighbouring: one.value for one in noises if isinstance(one.adversary, WorstCase)}
         rows = [
             ComparisonRow(
-                adversary=one.adversary.name,
-                neighbouring=one.neighbouring.value,
-                method=one.method.value,
-                claim=found.claim.value,
-                conditions=condition_records(found.conditions),
                 unknown=one.unknown.name,
-                value=one.value,
                 noise_ratio=one.value / reference[one.neighbouring] if one.neighbouring in reference else None,
-                achieved=strict(one.achieved.value),
                 worst_case_achieved=strict(worst),
-                mechanism=mechanism_record(one.mechanism),
+                **stated_of(one, found),
             )
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
         ]

@@ -61,27 +61,12 @@ def watch(
         UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
         ParameterError: what is declared contradicts what is seen.
     """
+    given = dict(locals())
     with needing("watching", "train"):
         from reticent.watching.session import Watch
     if loader is not None and (isinstance(loader, (str, bytes)) or not hasattr(loader, "__iter__")):
         raise ParameterError("loader", loader, "a loader of batches")
-    return Watch(
-        model,
-        optimizer,
-        loader,
-        clipping=clipping,
-        sampler=sampler,
-        sensitive=sensitive,
-        records_per_user=records_per_user,
-        start=start,
-        continues=continues,
-        planned_steps=planned_steps,
-        stop_at=stop_at,
-        log=log,
-        log_every=log_every,
-        unit=unit,
-        sign=sign,
-    )
+    return Watch(**given)
 
 
 @hinting

@@ -29,6 +29,7 @@ from reticent.auditing import (
 from reticent.auditing.files import check_score_path
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import adversaries_of, method_of, told_apart
+from reticent.cli._refusals import leave_out
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io.outputs import refuse_existing
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 _FORMATS = ("auto", "run", "scores", "lira", "privacy-meter")
 _ENGINES = ("local", "dask", "ray")
 _LIRA_ATTACKS = ("lira", "lira-offline")
-_SCORED = "left out for scores, which an attack has given already"
-_NO_RELEASE = "left out unless --noise-multiplier or --claim is given"
+_SCORED = " for scores, which an attack has given already"
+_NO_RELEASE = " unless --noise-multiplier or --claim is given"
 
 
 def parse_rule(text: str, seed: int) -> ThresholdRule:
@@ -129,11 +130,11 @@ def check_fit(kind: str, attack: str, target: int, release: Mapping[str, Any]) -
         ParameterError: a run is given another release than its own, or finished scores an attack.
     """
     if kind == "run":
-        _leave_out(release, "left out for a run, whose ledger says what it released")
+        leave_out(release, " for a run, whose ledger says what it released")
     if kind in ("scores", "privacy-meter") and attack != "loss":
-        _leave_out({"attack": attack}, _SCORED)
+        leave_out({"attack": attack}, _SCORED)
     if kind in ("run", "scores") and target != 0:
-        _leave_out({"target": target}, "left out unless the source is a LiRA or Privacy Meter folder")
+        leave_out({"target": target}, " unless the source is a LiRA or Privacy Meter folder")
 
 
 def check_unused(given: Mapping[str, Any], options: Sequence[click.Option]) -> None:
@@ -143,14 +144,7 @@ def check_unused(given: Mapping[str, Any], options: Sequence[click.Option]) -> N
         ParameterError: one of them is not as it is by default.
     """
     names = {str(one.name): one.default for one in options}
-    _leave_out({name: given[name] for name, default in names.items() if given[name] != default}, _SCORED)
-
-
-def _leave_out(options: Mapping[str, Any], wanted: str) -> None:
-    """Refuse the first of these options that was given."""
-    for name, value in options.items():
-        if value not in (None, ()):
-            raise ParameterError(name, value, wanted, shown=False)
+    leave_out({name: given[name] for name, default in names.items() if given[name] != default}, _SCORED)
 
 
 def kind_of(source: Path, stated: str) -> str:
@@ -211,7 +205,7 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
     if name not in _ENGINES:
         raise ParameterError("engine", name, one_of(name, _ENGINES))
     if name == "local":
-        _leave_out({"address": address}, "left out for --engine local")
+        leave_out({"address": address}, " for --engine local")
         return Local(workers)
     if name == "ray":
         return Ray(address)
@@ -241,10 +235,10 @@ def mechanism_of(
         _check.count(dimension=dimension)
     if claim is not None:
         said = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps}
-        _leave_out(said, "left out: the file of --claim says it")
+        leave_out(said, ": the file of --claim says it")
         return release_in(claim).mechanism
     if noise_multiplier is None:
-        _leave_out({"sample_rate": sample_rate, "steps": steps, "dimension": dimension}, _NO_RELEASE)
+        leave_out({"sample_rate": sample_rate, "steps": steps, "dimension": dimension}, _NO_RELEASE)
         return None
     if sample_rate is None and steps is None:
         return Gaussian(noise_multiplier, dimension=1 if dimension is None else dimension)
@@ -265,7 +259,7 @@ def claims_of(
             "noise_multiplier", None, "given, or --claim, so that --against has a release", shown=False
         )
     if mechanism is None:
-        _leave_out(given, _NO_RELEASE)
+        leave_out(given, _NO_RELEASE)
     else:
         names = against or ["worst-case"]
         _, attackers = told_apart(type(mechanism), names, given)

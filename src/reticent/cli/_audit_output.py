@@ -33,8 +33,7 @@ def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:
         say(f"! {hint}", indent=2)
     _print_bounds(report)
     _print_rates(report)
-    for line in by_whom((bound.title, bound.notes) for bound in report.bounds):
-        say(line)
+    say(*by_whom((bound.title, bound.notes) for bound in report.bounds))
 
 
 def write_page(

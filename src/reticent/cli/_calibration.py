@@ -9,11 +9,13 @@ from reticent.calibration import BayesSecurity, MeanRuns, Unknown
 from reticent.calibration.spelling import forms
 from reticent.cli._app import option
 from reticent.cli._options import mechanism_given
+from reticent.cli._refusals import leave_out
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism
 from reticent.registry import parameters_of
 from reticent.text import digits, one_of
 
+_SEARCHED = ", as it is what is searched"
 _STAND_IN = {"sample_rate": 0.5}
 
 TARGET = option("target", str, f"{forms()}.", required=True)
@@ -39,9 +41,7 @@ def release_of(kind: type[Mechanism], unknown: str, given: Mapping[str, Any]) ->
         return mechanism_given(kind, runs_searched(given))
     field = unknown.replace("-", "_")
     batch = field == "batch_size"
-    for name in (field, "sample_rate") if batch else (field,):
-        if given.get(name) is not None:
-            raise ParameterError(name, given[name], "left out, as it is what is searched", shown=False)
+    leave_out({name: given.get(name) for name in (field, *(["sample_rate"] if batch else []))}, _SEARCHED)
     searched = next(p for p in parameters_of(kind) if p.name == ("sample_rate" if batch else field))
     value = searched.search.high if searched.search else searched.kind(1)
     return mechanism_given(kind, given, {searched.name: _STAND_IN.get(searched.name, value)})
@@ -53,8 +53,7 @@ def runs_searched(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ParameterError: it is given too, or there is no selection whose runs could be counted.
     """
-    if given.get("mean_runs") is not None:
-        raise ParameterError("mean_runs", given["mean_runs"], "left out, as it is what is searched", shown=False)
+    leave_out({"mean_runs": given.get("mean_runs")}, _SEARCHED)
     if given.get("selection") is None:
         raise ParameterError("selection", None, f"given with --unknown {MEAN_RUNS}", shown=False)
     return {**given, "mean_runs": 1.0}

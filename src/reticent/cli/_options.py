@@ -90,7 +90,21 @@ def selected(mechanism: Mechanism, given: Mapping[str, Any]) -> Mechanism:
     return Selection(mechanism, kind(**values))
 
 
-def adversary_options(known: Iterable[click.Parameter] = ()) -> list[click.Option]:
+def who_attacks(
+    known: Iterable[click.Parameter] = (), default: str | None = None, *, many: bool = True, flag: str = "--adversary"
+) -> list[click.Option]:
+    """``--adversary`` with what any attacker takes, ``--neighbouring`` and ``--method``.
+
+    Args:
+        known: options of the verb: what an attacker takes by one of their names is stated by that option.
+        default: who is meant where nobody is named; by default the first of all.
+        many: several may be named.
+        flag: instead of ``--adversary``.
+    """
+    return [_adversary_option(default, many=many, flag=flag), *_adversary_options(known), *_curve_options()]
+
+
+def _adversary_options(known: Iterable[click.Parameter]) -> list[click.Option]:
     """The parameters of all attackers, each with the names of those that have it."""
     from reticent.adversaries.base import adversary_parameters
 
@@ -112,7 +126,7 @@ def _option(p: Parameter, help: str) -> click.Option:
     return option(p.name, _typed(p), help + default, flag=f"--{p.option}")
 
 
-def adversary_option(default: str | None = None, *, many: bool = True, flag: str = "--adversary") -> click.Option:
+def _adversary_option(default: str | None, *, many: bool, flag: str) -> click.Option:
     """``--adversary`` with the names of all attackers; the first is meant where none is stated."""
     from reticent.adversaries import ADVERSARIES
 
@@ -122,7 +136,7 @@ def adversary_option(default: str | None = None, *, many: bool = True, flag: str
     return option(name, str, f"Attacker: {names} or all; repeatable. Default: {default}.", flag=flag, many=True)
 
 
-def curve_options() -> list[click.Option]:
+def _curve_options() -> list[click.Option]:
     """``--neighbouring`` and ``--method``."""
     from reticent.adversaries import ADVERSARIES, Method
 

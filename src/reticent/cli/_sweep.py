@@ -82,8 +82,7 @@ def run_sweep(
     numbers.append((f"epsilon\n@{found.delta:g}", [shown(risk["epsilon"], up=True) for risk in risks]))
     title = f"{found.out}: {len(rows)} cells; worst case, neighbouring data sets: {found.neighbouring}"
     print_table(title, names, numbers)
-    for line in (_together(found), *_notes(found)):
-        say(line)
+    say(_together(found), *_notes(found))
 
 
 def _together(found: Sweep) -> str:

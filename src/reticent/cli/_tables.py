@@ -39,9 +39,10 @@ def print_json(document: BaseModel | Mapping[str, Any] | Sequence[Any]) -> None:
         click.echo(json.dumps(document, allow_nan=False, indent=2))
 
 
-def say(line: str, indent: int = 0) -> None:
-    """A sentence, wrapped at the width of the terminal between words; lines after the first are indented."""
-    click.echo("\n".join(wrapped(printable(line), _width(), indent)))
+def say(*lines: str, indent: int = 0) -> None:
+    """Sentences, each wrapped at the width of the terminal between words; its lines after the first are indented."""
+    for line in lines:
+        click.echo("\n".join(wrapped(printable(line), _width(), indent)))
 
 
 def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:
@@ -64,8 +65,7 @@ def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool
     print_assessments(records, more=more, full=full)
     if "ppv" in more:
         say("accused rightly: if people are independent of each other, and nobody is known to be likelier")
-    for line in (*_infinite(records), *(_estimates(records) if full else ()), *_notes(records, full)):
-        say(line)
+    say(*_infinite(records), *(_estimates(records) if full else ()), *_notes(records, full))
     owned = [(r.adversary, r.conditions) for r in records]
     if full:
         print_conditions(owned)
@@ -79,16 +79,14 @@ def print_risk(document: RiskDocument, more: Collection[str] = (), *, full: bool
 def print_conditions(owned: Sequence[tuple[str, Sequence[ConditionRecord]]]) -> None:
     """What the numbers rest on, first what nobody looked at; an attacker is named where not all need it."""
     click.echo("What the numbers rest on:")
-    for line in conditions_by_whom((name, [one.known for one in own]) for name, own in owned):
-        say(line, indent=2)
+    say(*conditions_by_whom((name, [one.known for one in own]) for name, own in owned), indent=2)
 
 
 def _print_open(records: Sequence[AssessmentRecord]) -> None:
     """The conditions that make a claim conditional, how many more there are, and where they are shown."""
     owned = [(r.adversary, [one.known for one in r.conditions]) for r in records]
     shown_here = conditions_by_whom((name, [one for one in own if one.weakens]) for name, own in owned)
-    for line in shown_here:
-        say(line, indent=2)
+    say(*shown_here, indent=2)
     rest = len({one for _, own in owned for one in own if not one.weakens})
     more = f"{rest} {'more ' if shown_here else ''}condition{'s' * (rest > 1)}" if rest else "no other condition"
     say(f"The numbers rest on {more}. --full lists all, and more numbers.")
@@ -111,8 +109,7 @@ def print_further(records: Sequence[AssessmentRecord]) -> None:
     needed = [record.also_needed[one.field] for record in records if one.field in record.also_needed]
     if needed:
         click.echo("What this needs besides:")
-        for line in conditions_by_whom([("", [found.known for found in needed[0]])]):
-            say(line, indent=2)
+        say(*conditions_by_whom([("", [found.known for found in needed[0]])]), indent=2)
 
 
 def print_assessments(

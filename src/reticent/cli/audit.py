@@ -26,17 +26,17 @@ from reticent.cli._audit_input import (
     read_scores,
 )
 from reticent.cli._audit_output import print_audit, print_plan, write_page
-from reticent.cli._options import adversary_option, adversary_options, curve_options
+from reticent.cli._options import who_attacks
 from reticent.cli._progress import note, progress_bar, reporting
+from reticent.cli._refusals import leave_out
 from reticent.cli._tables import print_json
 from reticent.curves import GaussianTradeOff
-from reticent.errors import ParameterError
 
 _OF_ONE_RECORD = (
     "note: the scores of single records are private, low ones too: no guarantee covers them, and they promise a person "
     "nothing (docs/theory/auditing.md)"
 )
-_COINS = "left out unless the design is one-run"
+_COINS = " unless the design is one-run"
 CONFIDENCE = option("confidence", float, "Confidence of each statement.", 0.95)
 _OF_RELEASE = (
     option(
@@ -88,9 +88,7 @@ def audit() -> click.Command:
         option("fail", bool, "Exit code 1 when a claim is refuted.", flag="--fail-if-inconsistent"),
         option("html", Path, "Write a page for people, with its picture as .svg and .png."),
         option("private", bool, "In the page, show how the scores of single records are distributed."),
-        adversary_option(flag="--against"),
-        *adversary_options(_OF_RELEASE),
-        *curve_options(),
+        *who_attacks(_OF_RELEASE, flag="--against"),
         JSON,
     )(_audit)
 
@@ -116,8 +114,8 @@ def _audit(
     **given: Any,
 ) -> None:
     """Bound from below what the release gives away, and judge the claims made for it."""
-    if private and html is None:
-        raise ParameterError("private", private, "left out unless --html is given", shown=False)
+    if html is None:
+        leave_out({"private": private or None}, " unless --html is given")
     kind, rates = kind_of(source, source_format), fpr or (0.001, 0.01, 0.1)
     check_before_work(confidence, delta, rates, against_mu, seed, save, html)
     release, work = ({one.name: given.pop(one.name) for one in group} for group in (_OF_RELEASE, _OF_ATTACK))
@@ -128,8 +126,8 @@ def _audit(
     thresholds = None if rule is None else parse_rule(rule, seed)
     counts = None if guesses is None else parse_guesses(guesses)
     mechanism = ledger_mechanism(source) if kind == "run" else mechanism_of(**release)
-    if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
-        raise ParameterError("guesses", guesses, _COINS, shown=False)
+    if kind == "run" and chosen is not Design.ONE_RUN:
+        leave_out({"guesses": guesses}, _COINS)
     claims = claims_of(mechanism, against_mu, {**given, "dimension": release["dimension"]})
     if kind == "run":
         scores = _attack(source, attack, seed, work, quiet=json)
@@ -137,8 +135,8 @@ def _audit(
         scores = read_scores(source, kind, attack, target, chosen)
     if chosen is not None and scores.design is not chosen:
         scores = Scores(scores.member, scores.non_member, scores.meta, chosen)
-    if counts is not None and scores.design is not Design.ONE_RUN:
-        raise ParameterError("guesses", guesses, _COINS, shown=False)
+    if scores.design is not Design.ONE_RUN:
+        leave_out({"guesses": guesses}, _COINS)
     if save is not None:
         save_scores(save, scores)
     with progress_bar("audit") as bar:

@@ -118,8 +118,7 @@ def _document(function: str, report: MechanicsReport) -> dict[str, object]:
 
 def _print(function: str, report: MechanicsReport) -> None:
     say(_WHAT)
-    for line in report.headlines:
-        say(line)
+    say(*report.headlines)
     click.echo(f"{function}: {len(report.checks)} tests; a small p-value speaks against the claim\n p-value")
     for check in report.checks:
         failed = "FAILED " if check in report.failed else ""

@@ -12,6 +12,7 @@ from pydantic import Field
 from reticent.adversaries import Adversary, Method, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
+from reticent.api.noise import stated_of
 from reticent.calibration import Calibration, NoiseScale, Target, Unknown, unknowns_of
 from reticent.calibration import calibrate as solve
 from reticent.calibration.spelling import target_of
@@ -27,9 +28,6 @@ from reticent.cli._calibration import (
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings, with_warnings
 from reticent.cli._options import (
     adversaries_of,
-    adversary_option,
-    adversary_options,
-    curve_options,
     first_line,
     mechanism_options,
     method_of,
@@ -38,14 +36,14 @@ from reticent.cli._options import (
     selected,
     selection_options,
     told_apart,
+    who_attacks,
 )
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism
-from reticent.mechanisms.codec import mechanism_record
 from reticent.pairs.neighbouring import relation_of
-from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
+from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, strict
 from reticent.samplers import SAMPLERS
 
 SCHEMA = "reticent.calibration/2"
@@ -81,10 +79,8 @@ _FILE = LEAF + " All its noise is scaled by one factor."
 
 
 def _of_file() -> click.Command:
-    who = adversary_option(many=False)
-
     asked = option("unknown", str, f"What is searched: {_SCALE}, or with --selection {MEAN_RUNS}. Default: {_SCALE}.")
-    more = (*selection_options(), asked, who, *adversary_options(), *curve_options())
+    more = (*selection_options(), asked, *who_attacks(many=False))
 
     @command("ledger", LEDGER, TARGET, *more, JSON, help=_FILE)
     def of_file(file: Path, json: bool, **given: Any) -> None:
@@ -110,13 +106,11 @@ def _of_file() -> click.Command:
 
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
-    own, names, who = mechanism_options(kind), list(unknowns_of(kind)), adversary_option(many=False)
+    own, names = mechanism_options(kind), list(unknowns_of(kind))
     searched = f"What is searched: {', '.join(names)}; with --selection also {MEAN_RUNS}. Default: {names[0]}."
     asked = option("unknown", str, searched)
 
-    @command(
-        kind.name, TARGET, *own, asked, who, *adversary_options(own), *curve_options(), JSON, help=first_line(kind)
-    )
+    @command(kind.name, TARGET, *own, asked, *who_attacks(own, many=False), JSON, help=first_line(kind))
     def of_kind(json: bool, **given: Any) -> None:
         target = target_of(given["target"])
         name, unknown = unknown_of(unknowns_of(kind), given["unknown"])
@@ -138,7 +132,6 @@ _SAMPLERS = "Which sampler gives the least noise for this data set, these epochs
 
 
 def _of_samplers() -> click.Command:
-    who = adversary_option(many=False)
     plan = (
         option("dataset_size", int, "Number of training records.", required=True),
         option("epochs", float, "Passes over the data.", required=True),
@@ -147,7 +140,7 @@ def _of_samplers() -> click.Command:
         option("sampler", str, f"{', '.join(SAMPLERS)} or any. Default: any.", many=True),
     )
 
-    @command("samplers", TARGET, *plan, who, *adversary_options(), *curve_options(), JSON, help=_SAMPLERS)
+    @command("samplers", TARGET, *plan, *who_attacks(many=False), JSON, help=_SAMPLERS)
     def of_samplers(json: bool, **given: Any) -> None:
         from reticent.api.samplers import ANY, calibrate_samplers
 
@@ -216,21 +209,13 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
     worst = WorstCase().assess(answer.mechanism, answer.neighbouring, Method.EXACT)
     record = assessment_record(worst, Questions())
     achieved = answer.target.of(worst).value
-    found = answer.assessment()
     return CalibrationDocument(
         unknown=unknown,
-        value=answer.value,
         target=str(answer.target),
-        achieved=strict(answer.achieved.value),
         slack=answer.slack,
-        adversary=answer.adversary.name,
-        neighbouring=answer.neighbouring.value,
-        method=answer.method.value,
-        claim=found.claim.value,
-        conditions=condition_records(found.conditions),
-        mechanism=mechanism_record(answer.mechanism),
         worst_case=WorstCaseRecord(**dict(record), achieved=strict(achieved)),
         evaluations=answer.evaluations,
+        **stated_of(answer, answer.assessment()),
     )
 
 

@@ -21,6 +21,7 @@ from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import SECRETS, mechanism_options, secrets_of, selected
 from reticent.cli._progress import waiting
+from reticent.cli._refusals import leave_out
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import train_with_bar
 from reticent.errors import ArtifactError, ParameterError
@@ -121,7 +122,7 @@ def certify(
         what, folder = source, out or _beside(source.resolve().with_suffix(""))
         declared["run_signed_by"] = signer_of(source, keys, run_key)
     else:
-        run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
+        run, folder = _run(source, out, keys)
         what, declared["run_signed_by"] = run, signer_of(run.path, keys, run_key)
     with waiting("assessing") as progress:
         certified = certify_anything(what, publish=consents, policy=limits, progress=progress, **asked, **declared)
@@ -151,13 +152,10 @@ def _check_source(
         known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
         raise ArtifactError(f"{source} does not exist: {known}{did_you_mean(source, [PARAMETERS])}")
     check_run_folder(source)
-    if parameters and not alone:
-        only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
-        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only, shown=False)
-    if alone and run_key is not None:
-        raise ParameterError(
-            "run_key", str(run_key), "left out: there is no run that could have been signed", shown=False
-        )
+    if alone:
+        leave_out({"run_key": run_key}, ": there is no run that could have been signed")
+    else:
+        leave_out(parameters, f": {source} says it. It goes with the word {PARAMETERS} only")
 
 
 def _print_certificate(certificate: Certificate, alone: Sequence[str]) -> None:
@@ -167,8 +165,7 @@ def _print_certificate(certificate: Certificate, alone: Sequence[str]) -> None:
     for assessment in certificate.assessments:
         private = " This number rests on private data: do not publish it." if assessment.do_not_publish else ""
         say(f"- {assessment.adversary}: {assessment.sentence}{private}", indent=2)
-    for line in alone:
-        say(line, indent=2)
+    say(*alone, indent=2)
     if certificate.ledger is None:
         cited = certificate.declared.releases
         alone_says = "parameters only: nobody saw a run, and the certificate says so"
@@ -214,26 +211,25 @@ def _check_declaration(given: dict[str, str | None]) -> None:
         raise ParameterError("expires", found.expires, "a date in the future")
 
 
-def _load(source: Path, out: Path | None) -> tuple[Run, Path]:
-    from reticent.training import load_run
-
-    return load_run(source), out or _beside(source.resolve())
-
-
 def _beside(source: Path) -> Path:
     return source.with_name(f"{source.name}-certificate")
 
 
-def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tuple[Run, Path]:
-    """Train into ``out``/run and sign it there, or take the finished run of the same configuration that lies there."""
-    from reticent.training import load_config
+def _run(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tuple[Run, Path]:
+    """The run in a folder, or that of a configuration, and where its certificate goes.
 
+    A configuration is trained into ``out``/run and signed there; a finished run of it that lies there is taken.
+    """
+    from reticent.training import load_config, load_run
+
+    if source.is_dir():
+        return load_run(source), out or _beside(source.resolve())
     settings = load_config(source)
     folder = out or Path("runs") / source.stem
     target = folder / "run"
     if not target.exists():
         return train_with_bar(source, settings, target, sign=keys[0] if keys else None), folder
-    run, _ = _load(target, folder)
+    run = load_run(target)
     if run.config != settings:
         raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
     click.echo(f"{target} is a finished run of this configuration: certifying it, not training again", err=True)

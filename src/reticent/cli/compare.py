@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,13 @@ from reticent.cli._app import JSON, argument, command
 from reticent.cli._calibration import TARGET, release_of, shown
 from reticent.cli._options import (
     adversaries_of,
-    adversary_option,
-    adversary_options,
-    curve_options,
     first_line,
     mechanism_options,
     method_of,
     per_mechanism,
     say_if_unused,
     told_apart,
+    who_attacks,
 )
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, print_table, say
@@ -34,14 +31,10 @@ from reticent.mechanisms import Mechanism
 _NOISE = "noise_multiplier"
 
 
-def _who(own: Sequence[click.Option] = ()) -> list[click.Option]:
-    return [adversary_option(ALL), *adversary_options(own), *curve_options()]
-
-
 def _of_kind(kind: type[Mechanism]) -> click.Command:
     own = [parameter for parameter in mechanism_options(kind) if parameter.name != _NOISE]
 
-    @command(kind.name, TARGET, *own, *_who(own), JSON, help=first_line(kind))
+    @command(kind.name, TARGET, *own, *who_attacks(own, ALL), JSON, help=first_line(kind))
     def of_kind(json: bool, **given: Any) -> None:
         release, _ = told_apart(kind, given["adversary"] or [ALL], given)
         _answer(release_of(kind, "noise-multiplier", release), json, given)
@@ -53,7 +46,14 @@ _RUN = "A finished run: its sampling and steps, with other noise."
 
 
 def _of_run() -> click.Command:
-    @command("run", argument("folder", Path, "RUN", "A finished run directory."), TARGET, *_who(), JSON, help=_RUN)
+    @command(
+        "run",
+        argument("folder", Path, "RUN", "A finished run directory."),
+        TARGET,
+        *who_attacks(default=ALL),
+        JSON,
+        help=_RUN,
+    )
     def of_run(folder: Path, json: bool, **given: Any) -> None:
         from reticent.training import load_run
 

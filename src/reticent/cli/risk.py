@@ -13,9 +13,6 @@ from reticent.cli._ledger import LEAF, LEDGER, say_warnings
 from reticent.cli._options import (
     SECRETS,
     adversaries_of,
-    adversary_option,
-    adversary_options,
-    curve_options,
     first_line,
     mechanism_given,
     mechanism_options,
@@ -26,6 +23,7 @@ from reticent.cli._options import (
     selected,
     selection_options,
     told_apart,
+    who_attacks,
 )
 from reticent.mechanisms import Mechanism
 from reticent.pairs.neighbouring import relation_of
@@ -50,9 +48,7 @@ _FULL = option("full", bool, "Every number, note and condition.")
 
 
 def _of_file() -> click.Command:
-    who = [adversary_option(), *adversary_options(), *curve_options()]
-
-    @command("ledger", LEDGER, *selection_options(), *who, *_QUESTIONS, _FULL, JSON, help=LEAF)
+    @command("ledger", LEDGER, *selection_options(), *who_attacks(), *_QUESTIONS, _FULL, JSON, help=LEAF)
     def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
@@ -66,9 +62,8 @@ def _of_file() -> click.Command:
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
     own = mechanism_options(kind)
-    who = [adversary_option(), *adversary_options(own), *curve_options()]
 
-    @command(kind.name, *own, *who, *_QUESTIONS, _FULL, JSON, help=first_line(kind))
+    @command(kind.name, *own, *who_attacks(own), *_QUESTIONS, _FULL, JSON, help=first_line(kind))
     def of_kind(json: bool, **given: Any) -> None:
         names = given["adversary"] or ["worst-case"]
         release, attackers = told_apart(kind, names, given)

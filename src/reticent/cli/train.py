@@ -15,6 +15,7 @@ from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
 from reticent.cli._plan import in_file, print_plan
 from reticent.cli._progress import progress_bar
+from reticent.cli._refusals import leave_out
 from reticent.cli._selection import planned, print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, cells_of, run_sweep
 from reticent.cli._tables import say
@@ -101,8 +102,9 @@ def train(
         cells, selection = cells_of(config, sweep)
         if selection is not None:
             if elsewhere or traced is not None:
-                wanted = "left out with selection: it trains in this process, and keeps nothing but the best"
-                raise ParameterError("engine", engine, wanted, shown=False)
+                leave_out(
+                    {"engine": engine}, " with selection: it trains in this process, and keeps nothing but the best"
+                )
             if out is not None:
                 refuse_overwriting(out)
             plan = planned(config, cells, selection)
@@ -111,10 +113,8 @@ def train(
                 return
             run_selection(config, plan, _folder(config, out), None if sign is None else private_key(sign), json=json)
             return
-        if sign is not None:
-            raise ParameterError("sign", str(sign), "left out of a sweep: sign the certificate of a run", shown=False)
-        if dry_run:
-            raise ParameterError("dry_run", True, "left out of a sweep: it shows one run", shown=False)
+        leave_out({"sign": sign}, " of a sweep: sign the certificate of a run")
+        leave_out({"dry_run": dry_run or None}, " of a sweep: it shows one run")
         out = _folder(config, out)
         if traced is not None:
             cells = tuple(replace(cell, config=_with_trace(cell.config, *traced)) for cell in cells)
@@ -123,9 +123,8 @@ def train(
     if elsewhere:
         raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep", shown=False)
     table = None
-    for name, value in (("label", label), ("sensitive", sensitive), ("schema", schema)):
-        if data is None and value is not None:
-            raise ParameterError(name, value, "left out unless --data is given", shown=False)
+    if data is None:
+        leave_out({"label": label, "sensitive": sensitive, "schema": schema}, " unless --data is given")
     if out is not None and checkpoint is None:
         refuse_overwriting(out)
     if data is not None:
@@ -148,8 +147,7 @@ def train(
     if json:
         click.echo(run.ledger.to_json(), nl=False)
         return
-    for line in _summary(run.ledger, out):
-        say(line, indent=2)
+    say(*_summary(run.ledger, out), indent=2)
 
 
 def _look_first(config: Path | None, data: Path | None, schema: Path | None) -> None:

@@ -47,10 +47,8 @@ def verify(certificate: Path, browser_page: Path | None, timeout: float, json: b
         click.echo(found.to_json(), nl=False)
     else:
         say(_verdict(certificate, found) if found.accepted else f"{certificate}: REFUSED")
-        for line in _told(found) if found.accepted else _reasons(found):
-            say(line, indent=2)
-        for line in _declared(found):
-            say(line, indent=2)
+        say(*_told(found) if found.accepted else _reasons(found), indent=2)
+        say(*_declared(found), indent=2)
     if not found.accepted:
         raise click.exceptions.Exit(1)
 

@@ -72,6 +72,18 @@ def search(
     return Searched(tuple(found), skipped)
 
 
+def for_anybody(mechanism: Mechanism, unknown: Unknown, target: Target, relation: Neighbouring | None) -> Calibration:
+    """What the worst case allows.
+
+    Raises:
+        UnsupportedError: nothing that is known.
+    """
+    found = search(mechanism, unknown, target, (WorstCase(),), relation)
+    if not found.found:
+        raise UnsupportedError("; ".join(found.skipped.values()))
+    return found.found[0]
+
+
 def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure:
     """The worst-case curve at what each attacker allows, and the target as a line to be dragged."""
     view = TARGETS[target.name][3]

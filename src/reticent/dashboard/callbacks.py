@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
+from dash import Dash, ctx, no_update
 from dash.dcc.express import send_string
 
 from reticent.adversaries import Adversary, Assessment, WorstCase
@@ -15,6 +15,7 @@ from reticent.dashboard.asked import FAILURES, Asked, answer_to
 from reticent.dashboard.catalogue import UNKNOWNS
 from reticent.dashboard.figures import blank, empty
 from reticent.dashboard.layout import ASKING, CONTROLS
+from reticent.dashboard.pieces import tied
 from reticent.dashboard.readings import assessed, record, summary
 from reticent.dashboard.released import as_text
 from reticent.dashboard.state import (
@@ -37,13 +38,16 @@ from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.short import in_short
 from reticent.text import digits
 
-_CALIBRATED: tuple[str, ...] = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
-_CALIBRATED += ("calibrate-table.children", "calibrate-left-out.children")
-_CALIBRATED += ("calibrate-python.children", "calibrate-command.children")
-_COMPARED: tuple[str, ...] = ("compared.children", "compare-message.children", "compare-figure.figure")
-_COMPARED += ("compare-table.children", "map.figure", "map-caption.children")
-_OPENED: tuple[str, ...] = ("opened.children", "open-message.children", "open-figure.figure")
-_OPENED += ("open-picture.className", "again.disabled")
+_CALIBRATED = (
+    *("calibrated.children", "calibrate-message.children", "calibrate-figure.figure", "calibrate-table.children"),
+    *("calibrate-left-out.children", "calibrate-python.children", "calibrate-command.children"),
+)
+_COMPARED = (
+    *("compared.children", "compare-message.children", "compare-figure.figure", "compare-table.children"),
+    *("map.figure", "map-caption.children"),
+)
+_OPENED = ("opened.children", "open-message.children", "open-figure.figure", "open-picture.className", "again.disabled")
+_ANSWERED = "answered.data"
 
 
 class Callbacks:
@@ -55,70 +59,33 @@ class Callbacks:
     def connect(self, app: Dash) -> None:
         """Tie every callback to its controls."""
         self._in_the_browser(app)
-        calibrate, compare = (Input(f"ask-{panel}", "data") for panel in ASKING)
-        theme, more = Input("theme", "data"), Input("rest-calibrate", "data")
-        first = [*_outputs(_CALIBRATED), Output("rest-calibrate", "data")]
-        said = Output("answered", "data", allow_duplicate=True)
-        app.callback(*first, said, calibrate, theme, prevent_initial_call=True)(_numbered(self.calibrate))
-        again = _outputs(_CALIBRATED, again=True)
-        app.callback(*again, more, State("theme", "data"), prevent_initial_call=True)(self.calibrate_rest)
-        app.callback(*_outputs(_COMPARED), said, compare, theme, prevent_initial_call=True)(_numbered(self.compare))
-        app.callback(
-            *_outputs(_OPENED),
-            Input("open-path", "n_clicks"),
-            Input("path", "n_submit"),
-            Input("upload", "contents"),
-            Input("again", "n_intervals"),
-            State("theme", "data"),
-            State("path", "value"),
-            State("upload", "filename"),
-            State("state", "data"),
-            prevent_initial_call=True,
-        )(self.open)
-        state, file, said = State("state", "data"), Output("download", "data"), Output("certificate-said", "children")
-        app.callback(file, Input("csv", "n_clicks"), state, prevent_initial_call=True)(self.csv)
-        again_file = Output("download", "data", allow_duplicate=True)
-        app.callback(again_file, said, Input("certificate", "n_clicks"), state, prevent_initial_call=True)(
-            self.certificate
-        )
-        read = Output("ledger-read", "data"), Output("ledger-said", "children")
-        chosen = Input("ledger-file", "contents"), State("ledger-file", "filename")
-        app.callback(*read, *chosen, prevent_initial_call=True)(self.ledger)
+        theme, state, file = "theme.data", "state.data", "download.data"
+        first, asked = (*_CALIBRATED, "rest-calibrate.data", _ANSWERED), ("ask-calibrate.data", theme)
+        tied(app, _numbered(self.calibrate), first, asked, again=[_ANSWERED])
+        tied(app, self.calibrate_rest, _CALIBRATED, ["rest-calibrate.data"], [theme], again=_CALIBRATED)
+        compared, asked = (*_COMPARED, _ANSWERED), ("ask-compare.data", theme)
+        tied(app, _numbered(self.compare), compared, asked, again=[_ANSWERED])
+        wants = "open-path.n_clicks", "path.n_submit", "upload.contents", "again.n_intervals"
+        tied(app, self.open, _OPENED, wants, [theme, "path.value", "upload.filename", state])
+        tied(app, self.csv, [file], ["csv.n_clicks"], [state])
+        made = file, "certificate-said.children"
+        tied(app, self.certificate, made, ["certificate.n_clicks"], [state], again=[file])
+        read = "ledger-read.data", "ledger-said.children"
+        tied(app, self.ledger, read, ["ledger-file.contents"], ["ledger-file.filename"])
         Taking(self.turns).connect(app)
-        app.callback(Output("derived", "children"), Input("state", "data"), prevent_initial_call=True)(self.derived)
+        tied(app, self.derived, ["derived.children"], [state])
 
     @staticmethod
-    def _in_the_browser(app: Any) -> None:
-        kept = [(name, "value") for name in CONTROLS]
-        app.clientside_callback(
-            ClientsideFunction("reticent", "keep"),
-            *[Output(*pair) for pair in kept],
-            Output("state", "data"),
-            Output("undo", "disabled"),
-            *[Output(f"ask-{panel}", "data") for panel in ASKING],
-            *[Input(*pair) for pair in kept],
-            *[Input(name, "n_clicks") for name in ("undo", "pin", "swap")],
-            Input("shared", "data"),
-            Input("ledger-read", "data"),
-            State("address", "search"),
-            State("facts", "data"),
-        )
-        app.clientside_callback(
-            ClientsideFunction("reticent", "arrived"),
-            Output("answered", "data"),
-            Input("answered", "data"),
-            prevent_initial_call=True,
-        )
-        app.clientside_callback(
-            ClientsideFunction("reticent", "theme"), Output("theme", "data"), Input("address", "pathname")
-        )
-        app.clientside_callback(
-            ClientsideFunction("reticent", "dragged"),
-            Output("goal", "value", allow_duplicate=True),
-            Input("calibrate-figure", "relayoutData"),
-            State("calibrate-figure", "figure"),
-            prevent_initial_call=True,
-        )
+    def _in_the_browser(app: Dash) -> None:
+        kept, asks = [f"{name}.value" for name in CONTROLS], [f"ask-{panel}.data" for panel in ASKING]
+        clicks = [f"{name}.n_clicks" for name in ("undo", "pin", "swap")]
+        written = *kept, "state.data", "undo.disabled", *asks
+        heard = *kept, *clicks, "shared.data", "ledger-read.data"
+        tied(app, "keep", written, heard, ["address.search", "facts.data"], at_once=True)
+        tied(app, "arrived", [_ANSWERED], [_ANSWERED])
+        tied(app, "theme", ["theme.data"], ["address.pathname"], at_once=True)
+        picture = "calibrate-figure"
+        tied(app, "dragged", ["goal.value"], [f"{picture}.relayoutData"], [f"{picture}.figure"], again=["goal.value"])
 
     def calibrate(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """What the worst case allows, and who comes next."""
@@ -293,8 +260,3 @@ def _compared(worst: dict[str, Assessment], *, pinned: bool) -> str:
 
 def _attacker_words(who: Adversary) -> str:
     return "any attacker" if isinstance(who, WorstCase) else f"the {who.name} attacker"
-
-
-def _outputs(names: tuple[str, ...], *, again: bool = False) -> list[Output]:
-    """Places on the page; ``again`` where another callback writes them first."""
-    return [Output(name, kind, allow_duplicate=again) for name, kind in (place.split(".") for place in names)]

@@ -57,10 +57,8 @@ def map_figure(
     marks = {name: run for name, one in settings.items() if (run := one.training) is not None and _on_map(run)}
     if (b := marks.get("B")) is None:
         return None
-    noises, rates = (
-        _axis([m.noise_multiplier for m in marks.values()]),
-        _axis([m.sample_rate for m in marks.values()], 1.0),
-    )
+    noises = _axis([m.noise_multiplier for m in marks.values()])
+    rates = _axis([m.sample_rate for m in marks.values()], 1.0)
     values, noises = _map(noises, rates, b.steps, relation, 0.9 * min(m.noise_multiplier for m in marks.values()))
     surface = {
         "type": "heatmap",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from dash import html
@@ -75,9 +75,7 @@ def place_of_name(name: str) -> str:
     """``module:name`` as file and line; nothing where it cannot be read here."""
     module, _, inner = name.partition(":")
     try:
-        found: Any = import_module(module)
-        for part in inner.split(".") if inner else ():
-            found = getattr(found, part)
+        found = resolve_name(name)
     except (ImportError, AttributeError):
         return ""
     return place_of(found) if inner else f"{module.replace('.', '/')}.py"

@@ -102,34 +102,28 @@ def traces(assessment: Assessment, view: str, look: Style, label: str, theme: st
     read = points(assessment, view)
     wide = width or (4.0 if assessment.adversary.strongest else 2.0)
     marked = _MARKS.get(assessment.claim)
-    line = {
-        "type": "scatter",
-        "mode": "lines+markers" if marked else "lines",
-        "x": read.x.tolist(),
-        "y": _shown(read.claimed, view),
-        "name": f"{label} ({assessment.claim.value})",
-        "meta": assessment.adversary.name,
-        "line": look.line(theme, wide),
-        "hovertemplate": f"<b>{label.replace(' where ', '<br>where ')}</b><br>"
-        + _sentence(view, assessment.claim)
-        + "<extra></extra>",
-        "hoverlabel": {"namelength": -1},
-    }
+    who = label.replace(" where ", "<br>where ")
+    line = line_through(
+        read.x.tolist(),
+        _shown(read.claimed, view),
+        f"{label} ({assessment.claim.value})",
+        meta=assessment.adversary.name,
+        line=look.line(theme, wide),
+        hovertemplate=f"<b>{who}</b><br>{_sentence(view, assessment.claim)}<extra></extra>",
+        hoverlabel={"namelength": -1},
+        customdata=_stated(read, view, assessment.claim.proven),
+    )
     if marked:
+        line["mode"] = "lines+markers"
         line["marker"] = {"symbol": marked, "size": 8, "maxdisplayed": 14, "color": look.on(theme)}
-    line["customdata"] = _stated(read, view, assessment.claim.proven)
     return [*_band(read, view, look, label, theme), line]
 
 
 def empty(view: str, theme: str) -> Figure:
     """The axes of a view with the line of a blind guess."""
     ground = GROUNDS[theme]
-    x, y = ({**axis, "title": {"text": axis["title"], "standoff": 8}} for axis in AXES[view])
-    for axis in (x, y):
-        axis.update(
-            gridcolor=ground.line, zeroline=False, linecolor=ground.quiet, ticks="outside", tickcolor=ground.line
-        )
-        axis.update(tickfont={"size": 12})
+    look: Figure = {"tickcolor": ground.line, "tickfont": {"size": 12}}
+    x, y = (axis_of(theme, **axis, **look) for axis in AXES[view])
     if view == "roc":
         x.update(_DECADE_TICKS, tickangle=0, tickfont={"size": 11})
         y.update(_DECADE_TICKS)
@@ -140,6 +134,13 @@ def empty(view: str, theme: str) -> Figure:
 def blank(theme: str) -> Figure:
     """No picture at all."""
     return {"data": [], "layout": {**base_layout(theme), "xaxis": {"visible": False}, "yaxis": {"visible": False}}}
+
+
+def axis_of(theme: str, title: str, **more: Any) -> Figure:
+    """An axis with its title; ``more`` as plotly calls it."""
+    ground = GROUNDS[theme]
+    named = {"title": {"text": title, "standoff": 8}, "zeroline": False, "ticks": "outside"}
+    return {**named, "gridcolor": ground.line, "linecolor": ground.quiet, **more}
 
 
 def base_layout(theme: str) -> Figure:
@@ -161,19 +162,30 @@ def base_layout(theme: str) -> Figure:
     }
 
 
+def line_through(x: Sequence[float], y: Sequence[float | None], name: str, **more: Any) -> Figure:
+    """A line; ``more`` as plotly calls it."""
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, **more}
+
+
+def band_between(
+    x: Sequence[float], least: Sequence[float | None], most: Sequence[float | None], name: str, colour: str
+) -> list[Figure]:
+    """What lies between two lines that are not drawn."""
+    unseen: Any = {"line": {"width": 0}, "hoverinfo": "skip"}
+    upper = line_through(x, most, name, **unseen, fill="tonexty", fillcolor=colour)
+    return [line_through(x, least, "", **unseen), upper]
+
+
 def _blind(view: str, colour: str) -> Figure:
-    xs, ys = _GUESSING[view]
     line = {"color": colour, "width": 1.2, "dash": "dot"}
-    return {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": line, "hoverinfo": "skip", "name": "guessing"}
+    return line_through(*_GUESSING[view], "guessing", line=line, hoverinfo="skip")
 
 
 def _band(read: Points, view: str, look: Style, label: str, theme: str) -> list[Figure]:
     if read.least is None or read.most is None or not _is_visible(read.least, read.most, view):
         return []
-    ends = {"least": _shown(read.least, view), "most": _shown(read.most, view)}
-    common = {"type": "scatter", "mode": "lines", "x": read.x.tolist(), "hoverinfo": "skip", "line": {"width": 0}}
-    fill = {"fill": "tonexty", "fillcolor": _faint(look.on(theme)), "name": f"{label}: enclosure of the truth"}
-    return [{**common, "y": ends["least"], "name": ""}, {**common, "y": ends["most"], **fill}]
+    ends = _shown(read.least, view), _shown(read.most, view)
+    return band_between(read.x.tolist(), *ends, f"{label}: enclosure of the truth", _faint(look.on(theme)))
 
 
 def _is_visible(least: np.ndarray, most: np.ndarray, view: str) -> bool:

@@ -26,7 +26,6 @@ from reticent.samplers import SAMPLERS
 SLIDER_STEPS = 400
 CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", "policy", *PARAMETERS))
 """The state in the order of the callback that keeps it, less what the script keeps: parameters, A, and files."""
-SLIDERS = tuple(PARAMETERS)
 ASKING = ("calibrate", "compare")
 """Panels that a callback answers; each hears only of the changes that it shows."""
 
@@ -37,33 +36,53 @@ _DRAGGED: Any = {**GRAPH, "edits": {"shapePosition": True}}
 
 def page(local: bool) -> html.Div:
     """The whole page; paths can be opened only where the server is ``local``."""
+    kept = ("rest-calibrate", "theme", "shared", "ledger-read", "placed", "answered")
+    main = [_explore(), _calibrate(), _compare(), _open(local), _take_away()]
     return html.Div(
         [
             dcc.Location(id="address", refresh=False),
-            dcc.Store(id="state"),
-            *[dcc.Store(id=f"ask-{panel}") for panel in ASKING],
-            dcc.Store(id="rest-calibrate"),
-            dcc.Store(id="theme"),
-            dcc.Store(id="shared"),
-            dcc.Store(id="ledger-read"),
-            dcc.Store(id="placed"),
-            dcc.Store(id="answered"),
+            *[dcc.Store(id=name) for name in ("state", *(f"ask-{panel}" for panel in ASKING), *kept)],
             dcc.Interval(id="again", interval=4000, disabled=True),
             dcc.Store(id="facts", data=_facts()),
             dcc.Download(id="download"),
             _header(),
-            html.Div(
-                [
-                    html.Main(
-                        [_explore(), _calibrate(), _compare(), _open(local), _take_away()], id="main", tabIndex=-1
-                    ),
-                    html.Aside(_settings(), id="settings", tabIndex=-1, **named("Settings")),
-                ],
-                className="columns",
+            _side_by_side(
+                html.Main(main, id="main", tabIndex=-1),
+                html.Aside(_settings(), id="settings", tabIndex=-1, **named("Settings")),
+                look="columns",
             ),
         ],
         id="page",
     )
+
+
+def _side_by_side(*pieces: Any, look: str = "row") -> html.Div:
+    return html.Div(list(pieces), className=look)
+
+
+def _panel(name: str, *pieces: Any) -> html.Section:
+    """What the choice at the top of the page shows, or hides."""
+    return html.Section(list(pieces), className=f"panel p-{name}", **named(name.capitalize()))
+
+
+def _group(title: str, *pieces: Any, **more: Any) -> html.Section:
+    """Settings under a title."""
+    return html.Section([html.H2(title), *pieces], **more)
+
+
+def _answer(name: str) -> html.H1:
+    """The sentence that a panel answers with."""
+    return html.H1(id=name, className="answer", **_LIVE)
+
+
+def _message(name: str) -> html.P:
+    """The line that says what is wrong."""
+    return html.P(id=name, className="message", role="alert")
+
+
+def _table(name: str) -> html.Div:
+    """The place of a table, which is moved by keys where it is too wide."""
+    return html.Div(id=name, className="scroll", tabIndex=0)
 
 
 def _header() -> html.Header:
@@ -72,76 +91,57 @@ def _header() -> html.Header:
             html.A("Skip to the answer", href="#main", className="skip"),
             html.Div([html.Span("reticent", className="word"), html.Span("privacy risk", className="sub")]),
             choice("panel", "Panel", "tabs"),
-            html.Div(
-                [
-                    html.A("Settings", href="#settings", className="to-settings"),
-                    html.Button("Undo", id="undo", title="Undo the last change (Ctrl+Z)", disabled=True),
-                    html.Button("Copy link", id="link", title="Copy an address that holds all settings"),
-                ],
-                className="buttons",
+            _side_by_side(
+                html.A("Settings", href="#settings", className="to-settings"),
+                html.Button("Undo", id="undo", title="Undo the last change (Ctrl+Z)", disabled=True),
+                html.Button("Copy link", id="link", title="Copy an address that holds all settings"),
+                look="buttons",
             ),
         ]
     )
 
 
-def _settings() -> list[Any]:
+def _settings() -> list[html.Section]:
+    of_runs = [PARAMETERS[name] for name in PARAMETERS if any(name in own for own in OF_RUNS.values())]
+    of_attackers = [
+        html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
+        for name, a in ATTACKERS.items()
+        if a.parameter
+    ]
+    nothing: dict[str, Any] = {"data-settings": "policy="}
     return [
-        html.Section(
-            [
-                html.H2("Who attacks"),
-                _chips(),
-                *[
-                    html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
-                    for name, a in ATTACKERS.items()
-                    if a.parameter
-                ],
-            ]
+        _group("Who attacks", _chips(), *of_attackers),
+        _group(
+            "What was released",
+            choice("mechanism", "Mechanism", "segments"),
+            html.Div(choice("by", "Sampling", "segments"), className="for-dpsgd"),
+            html.Div(upload("ledger-file", "Ledger, certificate or DpEvent (JSON)"), className="for-ledger"),
+            _message("ledger-said"),
+            *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
+            html.P(id="derived", className="derived"),
+            html.Div(choice("sampler", "Sampler", "options", legend="small-label"), className="for-dpsgd"),
+            choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
+            *map(_field, of_runs),
+            choice("relation", "Neighbouring data sets", "options", legend="small-label"),
         ),
-        html.Section(
-            [
-                html.H2("What was released"),
-                choice("mechanism", "Mechanism", "segments"),
-                html.Div(
-                    choice("by", "Sampling", "segments"),
-                    className="for-dpsgd",
-                ),
-                html.Div(upload("ledger-file", "Ledger, certificate or DpEvent (JSON)"), className="for-ledger"),
-                html.P(id="ledger-said", className="message", role="alert"),
-                *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
-                html.P(id="derived", className="derived"),
-                html.Div(choice("sampler", "Sampler", "options", legend="small-label"), className="for-dpsgd"),
-                choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
-                *[_field(PARAMETERS[name]) for name in PARAMETERS if any(name in own for own in OF_RUNS.values())],
-                choice("relation", "Neighbouring data sets", "options", legend="small-label"),
-            ]
+        _group(
+            "What is allowed",
+            upload("policy-file", "A policy of reticent gate (YAML)"),
+            _message("policy-said"),
+            html.Button("Without a policy", id="no-policy", **nothing),
         ),
-        _policy(),
         _shelf(),
     ]
-
-
-def _policy() -> html.Section:
-    nothing: dict[str, Any] = {"data-settings": "policy="}
-    return html.Section(
-        [
-            html.H2("What is allowed"),
-            upload("policy-file", "A policy of reticent gate (YAML)"),
-            html.P(id="policy-said", className="message", role="alert"),
-            html.Button("Without a policy", id="no-policy", **nothing),
-        ]
-    )
 
 
 def _shelf() -> html.Section:
     """Named settings; the page's script keeps them in the browser."""
     name = dcc.Input(id="shelf-name", type="text", maxLength=40, placeholder="name")
-    return html.Section(
-        [
-            html.H2("Shelf"),
-            html.Label("Keep these settings as", htmlFor="shelf-name", className="small-label"),
-            html.Div([name, html.Button("Keep", id="shelf-keep")], className="row keep"),
-            html.Ul(id="shelf", className="shelf"),
-        ],
+    return _group(
+        "Shelf",
+        html.Label("Keep these settings as", htmlFor="shelf-name", className="small-label"),
+        _side_by_side(name, html.Button("Keep", id="shelf-keep"), look="row keep"),
+        html.Ul(id="shelf", className="shelf"),
         id="shelves",
     )
 
@@ -217,182 +217,124 @@ def _unless(samplers: list[str]) -> str:
 
 
 def _explore() -> html.Section:
-    return html.Section(
-        [
-            html.H1(id="headline", className="answer", **_LIVE),
-            html.P(id="accuracy", className="quiet"),
-            html.P(id="verdict", **_LIVE),
-            html.P(id="message", className="message", role="alert"),
-            choice("view", "View", "segments views"),
-            html.Div(
-                html.Div(
-                    html.Div(id="figure", className="graph"), role="img", className="frame", **named("Risk curves")
-                ),
-                id="picture",
-            ),
-            html.Div(id="remarks", className="quiet"),
-            html.Div(id="table", className="scroll", tabIndex=0),
-            html.Div(id="policy"),
-            html.Div(id="cards", className="cards"),
-            html.Div(id="left-out", className="quiet"),
-            html.Details([html.Summary("Where these numbers come from"), html.Div(id="conditions")], id="why"),
-        ],
-        className="panel p-explore",
-        **named("Explore"),
+    picture = html.Div(id="figure", className="graph")
+    return _panel(
+        "explore",
+        _answer("headline"),
+        html.P(id="accuracy", className="quiet"),
+        html.P(id="verdict", **_LIVE),
+        _message("message"),
+        choice("view", "View", "segments views"),
+        html.Div(html.Div(picture, role="img", className="frame", **named("Risk curves")), id="picture"),
+        html.Div(id="remarks", className="quiet"),
+        _table("table"),
+        html.Div(id="policy"),
+        html.Div(id="cards", className="cards"),
+        html.Div(id="left-out", className="quiet"),
+        html.Details([html.Summary("Where these numbers come from"), html.Div(id="conditions")], id="why"),
     )
 
 
 def _calibrate() -> html.Section:
-    return html.Section(
-        [
-            html.Div(
-                [
-                    choice("target", "Target", "segments"),
-                    html.Div(
-                        [
-                            text_field("goal", "at most", DEFAULTS["goal"]),
-                            text_field("place", "at", ""),
-                            html.Span("by changing", className="quiet"),
-                            choice("unknown", "What is searched", "segments"),
-                        ],
-                        className="row",
-                    ),
-                ],
-                className="question",
-            ),
-            html.H1(id="calibrated", className="answer", **_LIVE),
-            html.P(id="calibrate-message", className="message", role="alert"),
-            graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target", _DRAGGED),
-            html.P("Each line is the worst case at what that attacker would allow.", className="quiet"),
-            html.Div(id="calibrate-table", className="scroll", tabIndex=0),
-            html.Div(id="calibrate-left-out", className="quiet"),
-            html.Div(
-                [
-                    html.H2("The budget in epochs"),
-                    html.P(id="planned", **_LIVE),
-                    graph("plan-figure", "The risk over epochs, with the target and what is planned"),
-                ],
-                id="plan",
-                className="unseen",
-            ),
-        ],
-        className="panel p-calibrate",
-        **named("Calibrate"),
+    asked = _side_by_side(
+        text_field("goal", "at most", DEFAULTS["goal"]),
+        text_field("place", "at", ""),
+        html.Span("by changing", className="quiet"),
+        choice("unknown", "What is searched", "segments"),
+    )
+    budget = [
+        html.H2("The budget in epochs"),
+        html.P(id="planned", **_LIVE),
+        graph("plan-figure", "The risk over epochs, with the target and what is planned"),
+    ]
+    return _panel(
+        "calibrate",
+        _side_by_side(choice("target", "Target", "segments"), asked, look="question"),
+        _answer("calibrated"),
+        _message("calibrate-message"),
+        graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target", _DRAGGED),
+        html.P("Each line is the worst case at what that attacker would allow.", className="quiet"),
+        _table("calibrate-table"),
+        html.Div(id="calibrate-left-out", className="quiet"),
+        html.Div(budget, id="plan", className="unseen"),
     )
 
 
 def _compare() -> html.Section:
-    return html.Section(
-        [
-            html.Div(
-                [
-                    html.Button("Keep these settings as A", id="pin", className="primary"),
-                    html.Button("Swap A and B", id="swap"),
-                    html.Span("B is what the settings say now.", className="quiet"),
-                ],
-                className="row buttons",
-            ),
-            html.H1(id="compared", className="answer", **_LIVE),
-            html.P(id="compare-message", className="message", role="alert"),
-            html.Div(id="compare-table", className="scroll", tabIndex=0),
-            html.Div(
-                [
-                    html.Figure(
-                        [
-                            graph("compare-figure", "Worst-case curves of A and B"),
-                            html.Figcaption([swatch("A"), "A, ", swatch("B"), "B: errors of the worst case"]),
-                        ]
-                    ),
-                    html.Figure(
-                        [
-                            graph("map", "Worst-case advantage over sample rate and noise, with A and B marked"),
-                            html.Figcaption(id="map-caption"),
-                        ]
-                    ),
-                ],
-                className="two",
-            ),
-            html.H2("Two certificates"),
-            upload("certificates", "two at once: JSON or pages; every changed fact, number and sentence", many=True),
-            html.Div(id="certificates-compared", className="scroll", tabIndex=0),
-        ],
-        className="panel p-compare",
-        **named("Compare"),
+    curves = graph("compare-figure", "Worst-case curves of A and B")
+    advantages = graph("map", "Worst-case advantage over sample rate and noise, with A and B marked")
+    return _panel(
+        "compare",
+        _side_by_side(
+            html.Button("Keep these settings as A", id="pin", className="primary"),
+            html.Button("Swap A and B", id="swap"),
+            html.Span("B is what the settings say now.", className="quiet"),
+            look="row buttons",
+        ),
+        _answer("compared"),
+        _message("compare-message"),
+        _table("compare-table"),
+        _side_by_side(
+            html.Figure([curves, html.Figcaption([swatch("A"), "A, ", swatch("B"), "B: errors of the worst case"])]),
+            html.Figure([advantages, html.Figcaption(id="map-caption")]),
+            look="two",
+        ),
+        html.H2("Two certificates"),
+        upload("certificates", "two at once: JSON or pages; every changed fact, number and sentence", many=True),
+        _table("certificates-compared"),
     )
 
 
 def _open(local: bool) -> html.Section:
-    path = html.Div(
-        [
-            html.Label("Path on this machine", htmlFor="path"),
-            html.Div(
-                [dcc.Input(id="path", type="text", maxLength=1000), html.Button("Open", id="open-path")],
-                className="row",
-            ),
-        ],
-        className="path" if local else "unseen",
+    path = _side_by_side(
+        html.Label("Path on this machine", htmlFor="path"),
+        _side_by_side(dcc.Input(id="path", type="text", maxLength=1000), html.Button("Open", id="open-path")),
+        look="path" if local else "unseen",
     )
-    chosen = upload("upload")
-    return html.Section(
-        [
-            html.H1("Open a run, a ledger, a certificate or an audit", className="answer"),
-            html.P(
-                "A run folder, ledger.json, certificate.json or its page, the JSON of an audit, a score file "
-                "(.npz, .csv), or the folder of an audit that is running. Files stay on the machine that serves "
-                "this page.",
-                className="quiet",
-            ),
-            html.Div([path, chosen], className="open"),
-            html.P(id="open-message", className="message", role="alert"),
-            html.Div(id="opened"),
-            html.Div(graph("open-figure", "What the file says, as curves"), id="open-picture", className="unseen"),
-        ],
-        className="panel p-open",
-        **named("Open"),
+    return _panel(
+        "open",
+        html.H1("Open a run, a ledger, a certificate or an audit", className="answer"),
+        html.P(
+            "A run folder, ledger.json, certificate.json or its page, the JSON of an audit, a score file "
+            "(.npz, .csv), or the folder of an audit that is running. Files stay on the machine that serves "
+            "this page.",
+            className="quiet",
+        ),
+        _side_by_side(path, upload("upload"), look="open"),
+        _message("open-message"),
+        html.Div(id="opened"),
+        html.Div(graph("open-figure", "What the file says, as curves"), id="open-picture", className="unseen"),
     )
 
 
 def _take_away() -> html.Section:
+    buttons = [
+        html.Button("Copy as Python", id="copy-python", className="of-numbers"),
+        html.Button("Copy as command", id="copy-command", className="of-numbers"),
+        html.Button("PNG", id="png", title="Download the picture as PNG"),
+        html.Button("SVG", id="svg", title="Download the picture as SVG"),
+        _download("CSV", "csv", "the shown curves as CSV"),
+        _download("Certificate", "certificate", "a certificate of these settings"),
+        _download("Page to send", "sheet", "these numbers as one page"),
+    ]
+    said = [html.Span(id=name, role="status") for name in ("told", "sheet-said", "certificate-said")]
+    code = [
+        html.Pre(id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **named(name.capitalize()))
+        for panel in ("", "calibrate-")
+        for name in ("python", "command")
+    ]
     return html.Section(
         [
-            html.Div(
-                [
-                    html.Button("Copy as Python", id="copy-python", className="of-numbers"),
-                    html.Button("Copy as command", id="copy-command", className="of-numbers"),
-                    html.Button("PNG", id="png", title="Download the picture as PNG"),
-                    html.Button("SVG", id="svg", title="Download the picture as SVG"),
-                    html.Button("CSV", id="csv", className="of-numbers", title="Download the shown curves as CSV"),
-                    html.Button(
-                        "Certificate",
-                        id="certificate",
-                        className="of-numbers",
-                        title="Download a certificate of these settings",
-                    ),
-                    html.Button(
-                        "Page to send", id="sheet", className="of-numbers", title="Download these numbers as one page"
-                    ),
-                    html.Span(id="told", role="status"),
-                    html.Span(id="sheet-said", role="status"),
-                    html.Span(id="certificate-said", role="status"),
-                ],
-                className="buttons",
-            ),
-            html.Details(
-                [
-                    html.Summary("The same numbers without this page"),
-                    *[
-                        html.Pre(
-                            id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **named(name.capitalize())
-                        )
-                        for panel in ("", "calibrate-")
-                        for name in ("python", "command")
-                    ],
-                ]
-            ),
+            _side_by_side(*buttons, *said, look="buttons"),
+            html.Details([html.Summary("The same numbers without this page"), *code]),
         ],
         className="take-away",
         **named("Take away"),
     )
+
+
+def _download(label: str, name: str, what: str) -> html.Button:
+    return html.Button(label, id=name, className="of-numbers", title=f"Download {what}")
 
 
 def _facts() -> dict[str, Any]:
@@ -401,13 +343,12 @@ def _facts() -> dict[str, Any]:
         p.name: {"low": p.low, "high": p.high, "log": p.log, "whole": p.whole, "text": p.text, "steps": SLIDER_STEPS}
         for p in PARAMETERS.values()
     }
-    goals = {name: goal for name, (_, _, goal, _) in TARGETS.items()}
     return {
         "fields": fields,
         "controls": CONTROLS,
-        "sliders": SLIDERS,
+        "sliders": tuple(PARAMETERS),
         "defaults": DEFAULTS,
         "pinned": PINNED,
-        "goals": goals,
+        "goals": {name: goal for name, (_, _, goal, _) in TARGETS.items()},
         "places": PLACES,
     }

@@ -23,7 +23,7 @@ from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.asked import answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
-from reticent.dashboard.figures import Figure, empty, risk_figure
+from reticent.dashboard.figures import Figure, empty, line_through, risk_figure
 from reticent.dashboard.naming import Line, names_of
 from reticent.dashboard.readings import Points, answer, protected, told
 from reticent.dashboard.released import release_in
@@ -101,7 +101,9 @@ def opened(source: Source, settings: State, theme: str) -> Opened:
     if source.folder is not None and (seen := opening_progress.read(source.folder)) is not None:
         return Opened(opening_progress.page(seen, source.name), running=seen.done < seen.total)
     if source.folder is not None:
-        return _ledger(_run(source.folder), f"run {source.name}", theme)
+        from reticent.training import load_run  # brings torch
+
+        return _ledger(load_run(source.folder).ledger, f"run {source.name}", theme)
     if Path(source.name).suffix in _SCORES:
         return _scores(source, settings, theme)
     text = text_of(source)
@@ -135,12 +137,6 @@ def _document(document: Any, text: str, name: str, settings: State, theme: str) 
         known = ", ".join(readers)
         raise ArtifactError(f"{name}: its schema is none of {known}")
     return readers[schema]()
-
-
-def _run(folder: Path) -> RunLedger:
-    from reticent.training import load_run
-
-    return load_run(folder).ledger
 
 
 def text_of(source: Source) -> str:
@@ -222,16 +218,8 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
         name = inert(record.adversary if record.neighbouring in usual else f"{record.adversary}, {record.neighbouring}")
         read = Points(np.array([0.0, *record.curve.fpr]), np.array([1.0, *record.curve.fnr]), None, None)
         lines.append(Line(read, name, style_of(record.adversary), record.adversary == WorstCase.name))
-        figure["data"].append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": [0.0, *record.curve.fpr],
-                "y": [1.0, *record.curve.fnr],
-                "line": style_of(record.adversary).line(theme),
-                "name": f"{name} ({record.claim})",
-            }
-        )
+        drawn = read.x.tolist(), read.claimed.tolist(), f"{name} ({record.claim})"
+        figure["data"].append(line_through(*drawn, line=style_of(record.adversary).line(theme)))
     figure["layout"]["annotations"] = names_of(lines, "curves", theme)
     return Opened(page, figure)
 

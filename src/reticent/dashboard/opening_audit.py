@@ -13,7 +13,7 @@ from reticent.adversaries import Assessment
 from reticent.auditing.curve import EmpiricalTradeOff
 from reticent.certificates.declared_text import inert
 from reticent.dashboard import words
-from reticent.dashboard.figures import Figure, risk_figure
+from reticent.dashboard.figures import Figure, band_between, line_through, risk_figure
 from reticent.dashboard.looks import GROUNDS
 from reticent.errors import ArtifactError
 from reticent.io.models import Count, NonNegative, Share, validated
@@ -96,21 +96,16 @@ def figure(report: Report, claims: Sequence[Assessment], theme: str) -> Figure:
     """The measured curve with its band over the claims."""
     c = report.curve
     measured = EmpiricalTradeOff(np.array(c.alpha), np.array(c.beta), c.alpha_radius, c.beta_radius, c.confidence)
-    drawn, x, ground = risk_figure(claims, "curves", theme), np.linspace(0.0, 1.0, 401), GROUNDS[theme]
-    common = {"type": "scatter", "mode": "lines", "x": x.tolist()}
-    quiet = {"line": {"width": 0}, "hoverinfo": "skip"}
-    band = f"band at confidence {c.confidence:g}"
-    drawn["data"] += [
-        {**common, **quiet, "y": measured.lower(x).tolist(), "name": ""},
-        {**common, **quiet, "y": measured.upper(x).tolist(), "fill": "tonexty", "name": band},
-        {
-            **common,
-            "y": measured.estimate(x).tolist(),
-            "line": {"color": ground.accent, "width": 2.4},
-            "name": "measured (empirical)",
-            "hovertemplate": "<b>measured</b><br>%{x:.1%} false alarms:<br>missed %{y:.1%}<br>of members"
-            " (empirical).<extra></extra>",
-        },
-    ]
-    drawn["data"][-2]["fillcolor"] = "rgba(90,150,200,0.22)"
+    drawn, x = risk_figure(claims, "curves", theme), np.linspace(0.0, 1.0, 401)
+    ends = measured.lower(x).tolist(), measured.upper(x).tolist()
+    band = band_between(x.tolist(), *ends, f"band at confidence {c.confidence:g}", "rgba(90,150,200,0.22)")
+    line = line_through(
+        x.tolist(),
+        measured.estimate(x).tolist(),
+        "measured (empirical)",
+        line={"color": GROUNDS[theme].accent, "width": 2.4},
+        hovertemplate="<b>measured</b><br>%{x:.1%} false alarms:<br>missed %{y:.1%}<br>of members"
+        " (empirical).<extra></extra>",
+    )
+    drawn["data"] += [*band, line]
     return drawn

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from dash import dcc, html
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from reticent.dashboard.figures import blank
 from reticent.dashboard.state import CHOICES, DEFAULTS
@@ -50,12 +50,47 @@ def graph(name: str, label: str, config: Any = GRAPH) -> html.Div:
     return html.Div(graph, role="img", className="frame", **named(label))
 
 
-def table(titles: Sequence[str], rows: Sequence[html.Tr]) -> html.Table:
-    """Rows under a head."""
+def table(titles: Sequence[str], rows: Sequence[tuple[Any, Sequence[html.Td]]]) -> html.Table:
+    """Rows under a head, each what it is about and its cells."""
     head = html.Tr([html.Th(title, scope="col") for title in titles])
-    return html.Table([html.Thead(head), html.Tbody(rows)])
+    body = [html.Tr([html.Th(about, scope="row"), *cells]) for about, cells in rows]
+    return html.Table([html.Thead(head), html.Tbody(body)])
 
 
 def named(label: str) -> dict[str, Any]:
     """What a screen reader calls it."""
     return {"aria-label": label}
+
+
+def tied(
+    app: Dash,
+    work: Callable[..., Any] | str,
+    writes: Sequence[str],
+    hears: Sequence[str],
+    reads: Sequence[str] = (),
+    *,
+    again: Sequence[str] = (),
+    at_once: bool = False,
+) -> None:
+    """Tie a callback to places of the page, each ``id.property``.
+
+    Args:
+        work: a function, or the name of one of the page's script.
+        writes: what it answers with.
+        hears: changes that it answers.
+        reads: what it is told besides.
+        again: those of ``writes`` that another callback writes first.
+        at_once: it answers when the page opens, too.
+    """
+    outputs = [Output(*_place(one), allow_duplicate=one in again) for one in writes]
+    given = [kind(*_place(one)) for kind, places in ((Input, hears), (State, reads)) for one in places]
+    wait = None if at_once else True
+    if isinstance(work, str):
+        app.clientside_callback(ClientsideFunction("reticent", work), *outputs, *given, prevent_initial_call=wait)
+    else:
+        app.callback(*outputs, *given, prevent_initial_call=wait)(work)
+
+
+def _place(place: str) -> tuple[str, str]:
+    name, _, kind = place.partition(".")
+    return name, kind

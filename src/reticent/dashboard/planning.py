@@ -10,8 +10,8 @@ import numpy as np
 from reticent.adversaries import WorstCase
 from reticent.calibration import Advantage, BayesSecurity, Steps, Success, Target
 from reticent.dashboard import words
-from reticent.dashboard.calibrating import search
-from reticent.dashboard.figures import Figure, base_layout
+from reticent.dashboard.calibrating import for_anybody
+from reticent.dashboard.figures import Figure, axis_of, base_layout, line_through
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.dashboard.readings import assessed
 from reticent.dashboard.screen import screen_assessment
@@ -62,10 +62,8 @@ def budget_of(release: Mechanism, target: Target, relation: Neighbouring | None)
     """
     if release.training is None:
         raise UnsupportedError("epochs are known of DP-SGD only")
-    found = search(release, Steps(), target, (WorstCase(),), relation)
-    if not found.found:
-        raise UnsupportedError("; ".join(found.skipped.values()))
-    return Budget(int(found.found[0].value), release.steps, 1.0 / release.sample_rate)
+    most = for_anybody(release, Steps(), target, relation)
+    return Budget(int(most.value), release.steps, 1.0 / release.sample_rate)
 
 
 def budget_figure(
@@ -84,23 +82,20 @@ def budget_figure(
         risks.append(target.of(known or assessed(WorstCase(), run, within)).value)
     per, up = budget.per_epoch, target.grows_with_risk
     said = "about" if quick else "at most" if up else "at least"
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": (steps / per).tolist(),
-        "y": [risk if math.isfinite(risk) else None for risk in risks],
-        "line": SETTINGS["B"].line(theme, 3.0),
-        "name": f"worst case ({'estimate' if quick else 'bound'})",
-        "hovertemplate": f"After %{{x:.3~g}} epochs: {words.risk_of(target)} {said} %{{text}}.<extra></extra>",
-        "text": [digits(risk, up=None if quick else up) if math.isfinite(risk) else "" for risk in risks],
-    }
-    ends = end / per
-    limit = {"x": [0.0, ends], "y": [target.value] * 2, "line": {"color": ground.accent, "width": 2.5}}
-    axis = {"gridcolor": ground.line, "zeroline": False, "linecolor": ground.quiet, "ticks": "outside"}
+    line = line_through(
+        (steps / per).tolist(),
+        [risk if math.isfinite(risk) else None for risk in risks],
+        f"worst case ({'estimate' if quick else 'bound'})",
+        line=SETTINGS["B"].line(theme, 3.0),
+        hovertemplate=f"After %{{x:.3~g}} epochs: {words.risk_of(target)} {said} %{{text}}.<extra></extra>",
+        text=[digits(risk, up=None if quick else up) if math.isfinite(risk) else "" for risk in risks],
+    )
+    ends, accent = end / per, {"color": ground.accent, "width": 2.5}
+    limit = line_through([0.0, ends], [target.value] * 2, "target", line=accent, hoverinfo="skip")
     layout = {
         **base_layout(theme),
-        "xaxis": {**axis, "title": {"text": "epochs", "standoff": 8}, "range": [0, ends]},
-        "yaxis": {**axis, "title": {"text": words.risk_of(target), "standoff": 8}, "rangemode": "tozero"},
+        "xaxis": axis_of(theme, "epochs", range=[0, ends]),
+        "yaxis": axis_of(theme, words.risk_of(target), rangemode="tozero"),
         "shapes": [
             _upright(budget.planned / per, ground.quiet, "dot"),
             _upright(budget.most / per, ground.accent, "dash"),
@@ -112,10 +107,7 @@ def budget_figure(
             _named(0.0, target.value, "target", ground.accent, 10),
         ],
     }
-    return {
-        "data": [line, {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "name": "target", **limit}],
-        "layout": layout,
-    }
+    return {"data": [line, limit], "layout": layout}
 
 
 def _third(line: Figure) -> tuple[float, float]:

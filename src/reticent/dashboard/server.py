@@ -85,10 +85,8 @@ def is_local(host: str) -> bool:
 
 def free_port(host: str, after: int) -> int | None:
     """The first port above ``after`` that nobody uses; None where there is none near."""
-    for port in range(after + 1, min(after + _FURTHER, 65535) + 1):
-        if _is_free(host, port):
-            return port
-    return None
+    near = range(after + 1, min(after + _FURTHER, 65535) + 1)
+    return next((port for port in near if _is_free(host, port)), None)
 
 
 class Server:

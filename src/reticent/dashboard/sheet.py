@@ -23,14 +23,7 @@ from reticent.dashboard.readings import Answer, points, protected
 from reticent.dashboard.state import State, mechanism_of
 from reticent.mechanisms.short import in_short
 
-_ATTRIBUTES = {
-    "className": "class",
-    "title": "title",
-    "scope": "scope",
-    "id": "id",
-    "href": "href",
-    "tabIndex": "tabindex",
-}
+_ATTRIBUTES = {"className": "class", **{name: name.lower() for name in ("title", "scope", "id", "href", "tabIndex")}}
 _HEAD = (
     '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -27,7 +27,7 @@ from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.codec import within_reach
 from reticent.mechanisms.selection import runs_called
-from reticent.registry import Parameter, parameters_of
+from reticent.registry import parameters_of
 from reticent.samplers import INDEPENDENT, SAMPLERS
 
 OWN_RELATION = "own"
@@ -156,22 +156,23 @@ def _one_run(state: State) -> Mechanism:
     known = RELEASED[state["mechanism"]]
     if known.kind is not None and known.kind is not DPSGD:
         asked = [p for p in parameters_of(known.kind) if p.name in known.parameters]
-        return within_reach(known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required}))
+        return within_reach(known.kind(**{p.name: _value(state, p.name) for p in asked if state[p.name] or p.required}))
     sampler = SAMPLERS[state["sampler"]]
     drawn = ("sample_rate", "steps") if state["by"] == "rate" else ("batch_size", "dataset_size", "epochs")
     needed = {"noise_multiplier", *drawn, *(("dataset_size",) if sampler.counts_records else ())}
     filled = {name for name in ("records_per_user", *OF_SAMPLERS[sampler.name]) if state[name]}
-    given = {p.name: _value(state, p) for p in (*parameters_of(DPSGD), *DPSGD.extras) if p.name in needed | filled}
+    given = {p.name: _value(state, p.name) for p in (*parameters_of(DPSGD), *DPSGD.extras) if p.name in needed | filled}
     made = DPSGD.resolved({**given, "sampler": sampler.name, "num_parameters": _num_parameters(state)})
     if made["steps"] > MOST_STEPS:
         raise ParameterError("epochs", state["epochs"], f"so few that the run has at most {MOST_STEPS} steps")
     return DPSGD(**made)
 
 
-def _value(state: State, known: Parameter) -> float | str:
-    if known.kind is str:
-        return state[known.name]
-    return count(state, known.name) if known.kind is int else number(state, known.name)
+def _value(state: State, name: str) -> Any:
+    """What a field says, as its kind is."""
+    if PARAMETERS[name].text:
+        return state[name]
+    return count(state, name) if PARAMETERS[name].whole else number(state, name)
 
 
 def _num_parameters(state: State) -> int | None:
@@ -191,14 +192,9 @@ def adversaries_of(state: State) -> tuple[Adversary, ...]:
     wanted = set(state["attackers"].split(","))
     chosen = [(name, a) for name, a in ATTACKERS.items() if name in wanted or name == "worst-case"]
     own = {"dpsgd": (), "ledger": ("dimension",)}.get(state["mechanism"], RELEASED[state["mechanism"]].parameters)
-    return tuple(a.make(_stated(state, a.parameter, own)) for _, a in chosen)
-
-
-def _stated(state: State, name: str | None, own: Sequence[str]) -> float | None:
-    """The number of an attacker; None where it takes none, the field is empty, or it is the mechanism's."""
-    if name is None or name in own or not state[name]:
-        return None
-    return count(state, name) if PARAMETERS[name].whole else number(state, name)
+    # a number that is the mechanism's, or left empty, is not the attacker's
+    asked = {a.parameter for _, a in chosen if a.parameter and a.parameter not in own and state[a.parameter]}
+    return tuple(a.make(_value(state, a.parameter) if a.parameter in asked else None) for _, a in chosen)
 
 
 def relation_of(state: State) -> Neighbouring | None:

@@ -11,17 +11,16 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from reticent.adversaries import Adversary, WorstCase
+from reticent.adversaries import Adversary
 from reticent.calibration import Calibration, Target, Unknown
 from reticent.certificates.build import certify
 from reticent.certificates.page import paged, render_html
 from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS, Declaration
-from reticent.dashboard.calibrating import search
+from reticent.dashboard.calibrating import for_anybody
 from reticent.dashboard.catalogue import OF_RUNS
 from reticent.dashboard.readings import QUESTIONS, Answer, points
 from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
-from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.registry import parameters_of, told
 from reticent.samplers import Sampler
@@ -105,25 +104,18 @@ def calibration_command(state: State, found: Sequence[Calibration]) -> str:
 
 def certificate_page(state: State) -> str:
     """The page of a certificate of what the panel shows, settings or the answer of a search: nobody saw a run."""
-    searched = state["panel"] == "calibrate"
+    searched, release, relation = state["panel"] == "calibrate", mechanism_of(state), relation_of(state)
     subject = OF_THE_DASHBOARD.format(CALIBRATED if searched else SETTINGS)
     declared = Declaration(subject=subject, created=datetime.now(UTC).date().isoformat())
     made = certify(
-        _answer_for_anybody(state) if searched else mechanism_of(state),
+        # computed already where the page shows it
+        for_anybody(release, unknown_of(state), target_of(state), relation).mechanism if searched else release,
         declared,
         adversaries=adversaries_of(state),
-        neighbouring=relation_of(state),
+        neighbouring=relation,
         progress=lambda _: checkpoint(),
     )
     return render_html(paged(made))
-
-
-def _answer_for_anybody(state: State) -> Mechanism:
-    """What the panel that searches found for the worst case; it is computed already where the page shows it."""
-    found = search(mechanism_of(state), unknown_of(state), target_of(state), (WorstCase(),), relation_of(state))
-    if not found.found:
-        raise UnsupportedError("; ".join(found.skipped.values()))
-    return found.found[0].mechanism
 
 
 def curves_csv(answer: Answer, view: str) -> str:

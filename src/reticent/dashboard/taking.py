@@ -7,13 +7,14 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
-from dash import ClientsideFunction, Dash, Input, Output, State, no_update
+from dash import Dash, no_update
 from dash.dcc.express import send_string
 
 from reticent.dashboard import opening, words
 from reticent.dashboard.asked import FAILURES, Asked, answer_to
 from reticent.dashboard.figures import blank
 from reticent.dashboard.judging import policy_text
+from reticent.dashboard.pieces import tied
 from reticent.dashboard.planning import budget_figure, budget_of
 from reticent.dashboard.sheet import sheet
 from reticent.dashboard.state import mechanism_of, relation_of, target_of
@@ -45,23 +46,15 @@ class Taking:
 
     def connect(self, app: Dash) -> None:
         """Tie every callback to its controls."""
-        file, said = Output("download", "data", allow_duplicate=True), Output("sheet-said", "children")
-        state = State("state", "data")
-        app.callback(file, said, Input("sheet", "n_clicks"), state, prevent_initial_call=True)(self.sheet)
-        chosen = Input("policy-file", "contents"), State("policy-file", "filename")
-        read = Output("ledger-read", "data", allow_duplicate=True), Output("policy-said", "children")
-        app.callback(*read, *chosen, prevent_initial_call=True)(self.policy)
-        pair = Input("certificates", "contents"), State("certificates", "filename")
-        app.callback(Output("certificates-compared", "children"), *pair, prevent_initial_call=True)(self.certificates)
-        plan = Output("planned", "children"), Output("plan-figure", "figure"), Output("plan", "className")
-        shown = Input("calibrated", "children"), Input("theme", "data")
-        app.callback(*plan, *shown, state, prevent_initial_call=True)(self.plan)
-        app.clientside_callback(
-            ClientsideFunction("reticent", "placed"),
-            Output("placed", "data"),
-            Input("map", "clickData"),
-            prevent_initial_call=True,
-        )
+        state, file, address = "state.data", "download.data", "ledger-read.data"
+        tied(app, self.sheet, [file, "sheet-said.children"], ["sheet.n_clicks"], [state], again=[file])
+        read = address, "policy-said.children"
+        tied(app, self.policy, read, ["policy-file.contents"], ["policy-file.filename"], again=[address])
+        pair, shown = ["certificates.contents"], ["certificates-compared.children"]
+        tied(app, self.certificates, shown, pair, ["certificates.filename"])
+        planned = "planned.children", "plan-figure.figure", "plan.className"
+        tied(app, self.plan, planned, ["calibrated.children", "theme.data"], [state])
+        tied(app, "placed", ["placed.data"], ["map.clickData"])
 
     @said
     def sheet(self, clicks: Any, sent: Any) -> tuple[Any, str]:

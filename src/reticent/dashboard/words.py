@@ -139,22 +139,17 @@ def number_table(
     assessments: Sequence[Assessment], marks: Mapping[tuple[str, str, str], Any] | None = None
 ) -> html.Table:
     """Every number of every attacker, as ``reticent risk`` prints them, with enclosures and ``marks`` below."""
-    rows = [(assessment, record(assessment)) for assessment in assessments]
-    first = rows[0][1]
-    titles = ["attacker", *(title for title, _ in _columns(first))]
-    body = [
-        html.Tr(
-            [
-                _attacker(a),
-                *(
-                    _cell(number, _way(title, a.claim), (marks or {}).get((r.adversary, r.neighbouring, title)))
-                    for title, number in _columns(r)
-                ),
-            ]
-        )
-        for a, r in rows
+    rows = [record(assessment) for assessment in assessments]
+    titles = ["attacker", *(title for title, _ in _columns(rows[0]))]
+    said = marks or {}
+    return table(titles, [(_attacker(r.adversary, r.neighbouring, r.claim), _cells(r, said)) for r in rows])
+
+
+def _cells(r: AssessmentRecord, marks: Mapping[tuple[str, str, str], Any]) -> list[html.Td]:
+    return [
+        _cell(number, _way(title, Claim(r.claim)), marks.get((r.adversary, r.neighbouring, title)))
+        for title, number in _columns(r)
     ]
-    return table(titles, body)
 
 
 def _columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
@@ -185,11 +180,9 @@ def _way(title: str, claim: Claim) -> bool | None:
     return title != _SECURITY if claim.proven else None
 
 
-def _attacker(assessment: Assessment) -> html.Th:
-    name = assessment.adversary.name
-    return html.Th(
-        [swatch(name), name, html.Small(f"{assessment.neighbouring.value}, {assessment.claim.value}")], scope="row"
-    )
+def _attacker(name: str, *said: str) -> list[Any]:
+    """The line of an attacker, the name, and what is said about it."""
+    return [swatch(name), name, *([html.Small(", ".join(said))] if said else [])]
 
 
 def _cell(number: Number, up: bool | None, mark: Any = None) -> html.Td:
@@ -223,27 +216,17 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
         worst, base = worst_there(c), reference.get(c.neighbouring)
         unsafe = not target.met_by(worst)
         ratio = "" if base is None else f"× {c.value / base:.3g}"
-        body.append(
-            html.Tr(
-                [
-                    html.Th(
-                        [swatch(c.adversary.name), c.adversary.name, html.Small(c.neighbouring.value)], scope="row"
-                    ),
-                    html.Td(html.Strong(c.unknown.words(c.value, 5)), className="n"),
-                    html.Td(
-                        [digits(worst, up=up), *([html.Small("beyond the target")] if unsafe else [])],
-                        className="n beyond" if unsafe else "n",
-                    ),
-                    html.Td(digits(c.achieved.value, up=up), className="n"),
-                    html.Td(ratio, className="n"),
-                    html.Td(_use(c)),
-                ]
-            )
-        )
-    for name in waiting:
-        row = [html.Th([swatch(name), name], scope="row"), html.Td("computing …", colSpan=5, className="quiet")]
-        body.append(html.Tr(row))
-    return table(titles, body)
+        beyond = [html.Small("beyond the target")] if unsafe else []
+        cells = [
+            html.Td(html.Strong(c.unknown.words(c.value, 5)), className="n"),
+            html.Td([digits(worst, up=up), *beyond], className="n beyond" if unsafe else "n"),
+            html.Td(digits(c.achieved.value, up=up), className="n"),
+            html.Td(ratio, className="n"),
+            html.Td(_use(c)),
+        ]
+        body.append((_attacker(c.adversary.name, c.neighbouring.value), cells))
+    later = [html.Td("computing …", colSpan=5, className="quiet")]
+    return table(titles, [*body, *((_attacker(name), later) for name in waiting)])
 
 
 def _use(found: Calibration) -> html.Button:
@@ -261,19 +244,13 @@ def _settings(found: Calibration) -> str:
 
 def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
     """The worst case of two settings, number by number."""
-    body = []
-    for (title, one), (_, other) in zip(_columns(a), _columns(b), strict=True):
-        body.append(
-            html.Tr(
-                [
-                    html.Th(title, scope="row"),
-                    _cell(one, _way(title, Claim(a.claim))),
-                    _cell(other, _way(title, Claim(b.claim))),
-                    html.Td(_difference(one.value, other.value), className="n"),
-                ]
-            )
-        )
-    return table(("worst case", "A", "B", "B − A"), body)
+    changes = [
+        html.Td(_difference(one.value, other.value), className="n")
+        for (_, one), (_, other) in zip(_columns(a), _columns(b), strict=True)
+    ]
+    titles = [title for title, _ in _columns(a)]
+    rows = zip(_cells(a, {}), _cells(b, {}), changes, strict=True)
+    return table(("worst case", "A", "B", "B − A"), list(zip(titles, rows, strict=True)))
 
 
 def _difference(a: float | None, b: float | None) -> str:

@@ -174,7 +174,7 @@ class AloneInFirstStep:
         if id(module) not in self._own:  # of a copy of the model, which has its hooks
             return
         if self.no_records:
-            self._try(lambda: self._yielded.gave_rows_of(list(tensors_in([args, kwargs]))), Mixing.PASSES)
+            self._try(lambda: self._yielded.gave_rows_of([args, kwargs]), Mixing.PASSES)
             return
         if self._outermost is not None and self._outermost is not module:
             return

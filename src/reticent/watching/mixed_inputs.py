@@ -54,10 +54,10 @@ class Yielded:
         self._last.append(batch)
         self.given += 1
 
-    def gave_rows_of(self, tensors: list[torch.Tensor]) -> bool:
-        """Whether one of the first rows of these is a row of a batch that the loader gave."""
+    def gave_rows_of(self, read: Any) -> bool:
+        """Whether one of the first rows of what a model reads is a row of a batch that the loader gave."""
         known = [one.flatten(1) for batch in self._last for one in tensors_in(batch) if one.dim() > 1]
-        rows = [one.flatten(1)[:_ROWS, None, :_COLUMNS] for one in tensors if one.dim() > 1]
+        rows = [one.flatten(1)[:_ROWS, None, :_COLUMNS] for one in tensors_in(read) if one.dim() > 1]
         pairs = ((row, own[None, :_MOST, :_COLUMNS]) for row in rows for own in known)
         return any(
             row.shape[2] == own.shape[2] and bool((row == own.to(row.device)).all(2).any()) for row, own in pairs
