@@ -39,6 +39,7 @@ from reticent.watching.mixed_outputs import Given, differ, has_hooks, mixes_in_f
 from reticent.watching.models import bare, entrance, trains
 from reticent.watching.paddings import Paddings, counts_in_loss, counts_in_outputs
 from reticent.watching.pairings import Square, of_their_batches, pairs_records, squares
+from reticent.watching.record_gradients import silent
 
 _RELATIVE = 1e-3
 _ENOUGH, _OF_A_SIZE = 8, 3
@@ -377,7 +378,7 @@ def _across(slope: torch.Tensor, curvature: torch.Tensor) -> bool:
 
 @contextmanager
 def _silent(model: nn.Module) -> Iterator[None]:
-    """Opacus's hooks of the backward pass are off: they would take this pass for one of the loop's.
+    """Opacus's hooks of the backward pass are off.
 
     Expanded weights of torch need no hooks; what they gather is put back.
 
@@ -389,15 +390,11 @@ def _silent(model: nn.Module) -> Iterator[None]:
     }
     if any(not hasattr(one, "hooks_enabled") for one in owners.values()):
         raise UnsupportedError("the model has hooks of its own in the backward pass")
-    before = [(one, one.hooks_enabled) for one in owners.values()]
     gathered = [(p, p.grad_sample) for p in model.parameters() if hasattr(p, "grad_sample")]
     try:
-        for one, _ in before:
-            one.hooks_enabled = False
-        yield
+        with silent(owners.values()):
+            yield
     finally:
-        for one, enabled in before:
-            one.hooks_enabled = enabled
         for p, gradients in gathered:
             p.grad_sample = gradients
 

@@ -18,7 +18,7 @@ from reticent.watching.closer_looks import some_of
 from reticent.watching.events import Backward
 from reticent.watching.hooks import Hook
 from reticent.watching.models import entrance
-from reticent.watching.record_gradients import takers_of
+from reticent.watching.record_gradients import silent, takers_of
 
 _RELATIVE, _OF_THE_NORM = 0.01, 0.001
 """How much longer a gradient may be than was measured: of its length, and of the clip norm; of half numbers ten times
@@ -89,15 +89,9 @@ class Lengths:
 
 
 def _length(takers: list[Any], loss: torch.Tensor, parameters: list[Any]) -> float:
-    """The length of the gradient of a loss; Opacus's hooks are off meanwhile."""
-    enabled = [hooks.hooks_enabled for hooks in takers]
-    try:
-        for hooks in takers:
-            hooks.hooks_enabled = False
+    """The length of the gradient of a loss."""
+    with silent(takers):
         slopes = torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
-    finally:
-        for hooks, before in zip(takers, enabled, strict=True):
-            hooks.hooks_enabled = before
     exact = [slope if slope.element_size() > 2 else slope.float() for slope in slopes if slope is not None]
     return _norm([slope.norm() for slope in exact])
 

@@ -8,7 +8,8 @@ program states it. A copy, and the mean over several views of each record, chang
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
@@ -98,6 +99,19 @@ def takers_of(model: Any) -> list[Any]:
     hooks = [hook for layer in bare(model).modules() for hook in layer._backward_hooks.values()]
     owners = {id(one): one for one in map(owner_of, hooks) if hasattr(one, _TAKERS[1])}
     return list(owners.values())
+
+
+@contextmanager
+def silent(takers: Iterable[Any]) -> Iterator[None]:
+    """These hooks of Opacus are off: they would take this backward pass for one of the loop's."""
+    before = [(one, one.hooks_enabled) for one in takers]
+    try:
+        for one, _ in before:
+            one.hooks_enabled = False
+        yield
+    finally:
+        for one, enabled in before:
+            one.hooks_enabled = enabled
 
 
 def taken_by_the_program(model: Any, takers: list[Any]) -> bool:
