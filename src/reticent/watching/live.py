@@ -260,15 +260,12 @@ def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
         that takes longer.
     """
     runs = mechanism.trainings
-    if not runs:
-        return WorstCase().assess(mechanism).measure(advantage).value, Claim.BOUND
     if any(run.records > 1 for run in runs) or len(runs) > _MOST_PARTS:
         runs = (_riskier(runs),)
-    release = together(runs)
-    if any(run.sampler.allocated for run in runs):  # once per epoch
+    release = together(runs) if runs else mechanism
+    closed = all(run.sample_rate == 1.0 or run.sampler.in_passes or not run.noise_multiplier for run in runs)
+    if closed or any(run.sampler.allocated for run in runs):  # which is computed once per epoch
         return WorstCase().assess(release).measure(advantage).value, Claim.BOUND
-    if all(run.sample_rate == 1.0 or run.sampler.in_passes or not run.noise_multiplier for run in runs):
-        return WorstCase().assess(release).measure(advantage).value, Claim.BOUND  # closed forms
     composed = Composed(release, Neighbouring.ADD_REMOVE)
     drawn_often = sum(run.steps * run.sample_rate for run in runs) >= _OFTEN
     several = len(runs) > 1 or runs[0].sampler.displaces
