@@ -55,7 +55,7 @@ def squares(loss: torch.Tensor, outputs: list[torch.Tensor]) -> list[Square]:
 def of_their_batches(before: list[Square], now: list[Square]) -> bool:
     """Whether one of these squares, seen in two batches, has other others in each."""
     return any(
-        size != size_now or others is None or others_now is None or not _equal(others, others_now)
+        size != size_now or others is None or others_now is None or not torch.equal(others, others_now)
         for (size, others), (size_now, others_now) in zip(before, now, strict=False)
     )
 
@@ -80,10 +80,6 @@ def _others(node: Any) -> torch.Tensor | None:
     kept = [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
     found = [one for one in kept if isinstance(one, torch.Tensor) and one.dim() > 1 and not one.requires_grad]
     return found[0].detach().clone() if found else None
-
-
-def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and torch.equal(one, other)
 
 
 def _chooses(node: Any, records: int) -> bool:
