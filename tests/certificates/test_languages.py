@@ -22,6 +22,7 @@ from reticent.certificates.sentences import RESTING
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
 from reticent.facts import Fact, all_facts
+from reticent.facts.clipping import Mixing
 from reticent.languages import PLACE, Language, language, languages, parse
 from reticent.mechanisms import (
     DPSGD,
@@ -205,6 +206,7 @@ _PUT_TOGETHER: dict[str, Iterable[str]] = {
     "sentence": ("lacking",),
     "number": ("%",),
     "refused": [f"{key.removeprefix('refused.')}.page" for key in ENGLISH.words],
+    "fault.mixes-records": [f"{what}.{where}" for what in ("reason", "remedy") for where in Mixing],
     "condition": ("public-preparation.denied", "unpredictable-noise.trained", "unpredictable-noise.watched"),
 }
 """Ends of keys that the code puts together, by their beginning."""
