@@ -23,7 +23,6 @@ ALLOWED = {
     "proofs/conditions.py": "the list of samplers, which bring conditions",
     "cli/_app.py": "files of verbs",
     "watching/loggers.py": "libraries of others",
-    "dashboard/explaining.py": "the code that a theorem names",
 }
 """Files that may, and what they import. What users name is found by ``pkgutil`` or by entry points."""
 
