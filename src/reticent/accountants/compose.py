@@ -23,7 +23,7 @@ from reticent.pairs.base import Ends
 
 _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
 _NEAR = 1.0 / 16.0  # of the distance of a polygon's thresholds: between the tests that are asked for one power
-_REMEMBERED = 1024  # answers for single thresholds
+_REMEMBERED = 1024  # answers for single thresholds, and as many for single powers
 _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
 
@@ -274,6 +274,7 @@ class CurveWhenRead(TradeOff):
 
     def __init__(self, advantage: float | None, release: Composed, *, pessimistic: bool) -> None:
         self.advantage, self._release, self._pessimistic = advantage, release, pessimistic
+        self._powers: dict[float, float | None] = {}
 
     @property
     def composed(self) -> TradeOff:
@@ -293,7 +294,7 @@ class CurveWhenRead(TradeOff):
         if self.advantage is not None and not np.any(epsilon):
             return np.full(np.shape(epsilon), math.log(self.advantage))
         coarse = self.composed.log_delta(epsilon)
-        if np.size(epsilon) != 1 or not np.all(np.greater(epsilon, 0.0)):
+        if np.size(epsilon) > 1 or not np.all(np.greater(epsilon, 0.0)):
             return coarse
         return self._closer(coarse, self._log_delta(float(np.ravel(epsilon)[0])))
 
@@ -302,9 +303,14 @@ class CurveWhenRead(TradeOff):
 
     def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
         coarse = self.composed.log_power(log_alpha)
-        if np.size(log_alpha) != 1:
+        if np.size(log_alpha) > 1:
             return coarse
-        return self._closer(coarse, self._log_power(float(np.ravel(log_alpha)[0])))
+        place = float(np.ravel(log_alpha)[0])
+        if place not in self._powers:
+            if len(self._powers) >= _REMEMBERED:
+                self._powers.clear()
+            self._powers[place] = self._log_power(place)
+        return self._closer(coarse, self._powers[place])
 
     def _closer(self, coarse: np.ndarray, fine: float | None) -> np.ndarray:
         if fine is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from reticent.curves._logs import HUGE, LOG_HALF, log1mexp
 
-LARGEST_THRESHOLD = 2.0**60
+_LARGEST = 2.0**60
 """Thresholds, in nats, beyond which nobody looks."""
 _ROUNDING = 1e-15
 """Relative error of log alpha at which a threshold meets its goal."""
@@ -60,8 +60,8 @@ class _Bracket:
     def enclose(self) -> None:
         """Grow until the goal is inside, or as far as the curve goes."""
         for _ in range(_WIDENINGS):
-            down = np.flatnonzero((self.miss_low < 0) & (self.low > -LARGEST_THRESHOLD))
-            up = np.flatnonzero((self.miss_high > 0) & (self.high < LARGEST_THRESHOLD))
+            down = np.flatnonzero((self.miss_low < 0) & (self.low > -_LARGEST))
+            up = np.flatnonzero((self.miss_high > 0) & (self.high < _LARGEST))
             if not (down.size or up.size):
                 break
             self.high[down], self.miss_high[down] = self.low[down], self.miss_low[down]

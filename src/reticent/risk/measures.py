@@ -17,14 +17,14 @@ from scipy.special import ndtri_exp
 
 from reticent import _check
 from reticent.curves import TradeOff
-from reticent.curves._logs import log1mexp
-from reticent.curves._thresholds import LARGEST_THRESHOLD, adjacent_thresholds
+from reticent.curves._logs import HUGE
 from reticent.errors import ParameterError
 from reticent.keywords import own_number
 
 MU_FLOOR = 1e-9
 """The error rate down to which ``mu_above`` looks."""
-_MISSED = 1e-15  # relative: by how much log delta may miss the goal of a search
+_LARGEST_EPSILON = 2.0**60  # beyond, none is looked for
+_CLOSE, _MOST_STEPS = 1e-14, 400  # width of a bracket around a root, relative beyond 1; steps to it
 
 _Read = TypeVar("_Read", bound=Callable[..., float])
 
@@ -313,17 +313,19 @@ def _power(same: _Same, fpr: float) -> float:
 
 @lru_cache(maxsize=32)
 def _epsilon(same: _Same, delta: float) -> float:
-    """log delta falls with epsilon, as a false positive rate does with its threshold."""
+    curve, target = same.curve, math.log(delta)
 
-    def rates(epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        log_delta = np.minimum(same.curve.log_delta(epsilon), 0.0)
-        return log_delta, log1mexp(log_delta)
+    def excess(epsilon: float) -> float:
+        return float(np.clip(curve.log_delta(epsilon), -HUGE, 0.0)) - target
 
-    target = math.log(delta)
-    if same.curve.log_delta(0.0) <= target:
+    if excess(0.0) <= 0.0:
         return 0.0
-    _, found = adjacent_thresholds(rates, np.array([target + _MISSED * min(target, -1.0)]))
-    return float(found[0]) if found[0] < LARGEST_THRESHOLD else math.inf
+    low, high = 0.0, 1.0
+    while excess(high) > 0.0:
+        low, high = high, 2.0 * high
+        if high > _LARGEST_EPSILON:
+            return math.inf
+    return _root_above(excess, low, high)
 
 
 @lru_cache(maxsize=16)  # one assessment reads the same curve up to three times
@@ -331,3 +333,28 @@ def _mu_above(same: _Same, floor: float) -> float:
     lowest = float(ndtri_exp(math.log(floor)))
     ways = {id(way): way for way in (same.curve, same.curve.reversed)}  # one, where a curve is its own inverse
     return max(0.0, *(way.largest_shift(lowest) for way in ways.values()))
+
+
+def _root_above(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function crosses 0, at most 1e-14 above (relative beyond 1); the function is <= 0 there.
+
+    Steps of the secant through both ends, an end that stays twice counted half (Illinois); every fourth step halves
+    the bracket.
+    """
+    left, right, moved = excess(low), excess(high), 0.0
+    for turn in range(_MOST_STEPS):
+        width = _CLOSE * max(1.0, high)
+        if high - low <= width:
+            break
+        if turn % 4 == 3 or not math.isfinite(left - right):
+            guess = 0.5 * (low + high)
+        else:
+            guess = low + (high - low) * left / (left - right)
+        guess = min(max(guess, low + 0.5 * width), high - 0.5 * width)
+        value = excess(guess)
+        if value > 0.0:
+            low, left, right = guess, value, right * (0.5 if moved > 0.0 else 1.0)
+        else:
+            high, right, left = guess, value, left * (0.5 if moved < 0.0 else 1.0)
+        moved = 1.0 if value > 0.0 else -1.0
+    return high
