@@ -241,39 +241,49 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
     while True:
         slopes = rise - run
         falls = np.append(True, slopes[1:] < slopes[:-1])
-        bends = np.flatnonzero(~falls)
-        if len(bends) <= FEW_BENDS:
+        bends = len(falls) - int(np.count_nonzero(falls))
+        if bends <= FEW_BENDS:
             break
         starts = np.flatnonzero(falls)
         first, run, rise = first[starts], np.logaddexp.reduceat(run, starts), np.logaddexp.reduceat(rise, starts)
-    if len(bends):
-        first, slopes = _pooled(first, run, rise, bends)
+    if bends:
+        first, slopes = _pooled(first, run, rise, np.flatnonzero(~falls))
     points = np.append(first, len(log_run))
     return points[: len(points) - int(np.sum(np.isneginf(slopes)))]
 
 
 def _pooled(first: np.ndarray, run: np.ndarray, rise: np.ndarray, bends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first point, slope) of what remains when few bends are left: each is pooled with its neighbours alone.
+    """(first point, slope) of what remains when few bends are left: each is pooled with its neighbours alone."""
+    before, after = np.arange(-1, len(run) - 1), np.arange(1, len(run) + 1)
+    runs, rises, gone = run.copy(), rise.copy(), np.zeros(len(run), dtype=bool)
 
-    From right to left: blocks before a bend are as they came; those from it on end at ``ends``.
-    """
-    run, rise, ends, kept = run.copy(), rise.copy(), np.arange(1, len(run) + 1), np.ones(len(run), dtype=bool)
-    for bend in bends[::-1]:
-        if not kept[bend]:
-            continue
-        block, end = bend, ends[bend]
+    def slope_of(block: int) -> float:
+        return float(rises[block]) - float(runs[block])
+
+    for bend in bends.tolist():  # few of many: no list is made of the others
+        block = int(before[bend]) if gone[bend] else bend
+        while gone[block]:
+            block = int(before[block])
         while True:
-            slope = rise[block] - run[block]
-            if block > 0 and slope >= rise[block - 1] - run[block - 1]:
-                block, other = block - 1, block
-            elif end < len(run) and rise[end] - run[end] >= slope:
-                other, end = end, ends[end]
-            else:
+            slope, left, right = slope_of(block), int(before[block]), int(after[block])
+            if left >= 0 and slope >= slope_of(left):
+                block, right = left, block
+            elif not (right < len(runs) and slope_of(right) >= slope):
                 break
-            for logs in (run, rise):
-                logs[block] = np.logaddexp(logs[block], logs[other])
-        ends[block], kept[block + 1 : end] = end, False
-    return first[kept], rise[kept] - run[kept]
+            for logs in (runs, rises):
+                logs[block] = _log_sum(float(logs[block]), float(logs[right]))
+            gone[right], after[block] = True, after[right]
+            before[right] = block
+            if after[block] < len(runs):
+                before[after[block]] = block
+    kept = np.flatnonzero(~gone)
+    return first[kept], rises[kept] - runs[kept]
+
+
+def _log_sum(a: float, b: float) -> float:
+    """log(e^a + e^b)."""
+    top, other = (a, b) if a >= b else (b, a)
+    return top if other == -math.inf else top + math.log1p(math.exp(other - top))
 
 
 def hull(curves: Sequence[Polygon]) -> Polygon:
