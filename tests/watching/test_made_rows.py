@@ -64,7 +64,7 @@ class TestAGenerator:
         assert faults(seen) == set()
         assert {facts.MADE_ROWS, facts.OTHER_MODEL} <= set(seen.ledger.faults)
         run = seen.mechanism()
-        assert (run.noise_multiplier, run.sample_rate, run.steps) == (NOISE, pytest.approx(RATE), 6)
+        assert (run.noise_multiplier, run.sample_rate, run.steps) == (NOISE, pytest.approx(RATE, rel=1e-12, abs=0), 6)
 
     def test_what_is_not_named_is_mixed(self):
         seen = loop(named=False)
@@ -142,6 +142,18 @@ class TestBlocksAtTheWrongPlace:
 
     def test_records_that_are_named_as_made(self):
         seen = self.two_passes(lambda x: x, lambda x: x.flip(0))
+        assert facts.MIXES_RECORDS in faults(seen)
+
+    def test_inputs_by_name_whose_rows_nobody_counts(self):
+        model, optimizer, loader, criterion = private()
+        with rt.watch(model._module, optimizer, loader) as seen:
+            for features, labels in loader:
+                optimizer.zero_grad()
+                one = criterion(model._module(input=features), labels)
+                with seen.no_records():
+                    other = model._module(input=torch.randn_like(features)).square().mean()
+                (one + other).backward()
+                optimizer.step()
         assert facts.MIXES_RECORDS in faults(seen)
 
     def test_a_block_around_both_passes(self):

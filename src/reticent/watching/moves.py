@@ -51,8 +51,8 @@ class Moves:
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
         self.taken, self.armed, self.are_lent, self._stepping = 0, False, False, False
         self.no_records = False
-        self._rows: dict[bool, int] = {}
-        """Of forward passes that wait for their backward pass, with and without records, how many rows they have."""
+        self._rows: dict[bool, list[int]] = {}
+        """Of forward passes that wait for their backward pass, with and without records, how long each input is."""
         self._steps_within = 0
         """Steps that have begun and not ended: one may go on in that of a base class, with the same gradients."""
         self._usual: tuple[tuple[int, bool], ...] = ()
@@ -208,11 +208,11 @@ class Moves:
             return
         waits = any(getattr(p, "_forward_counter", 0) for p in self._ends)
         before = self._rows if waits else {}
-        rows = next((len(one) for one in tensors_in(list(inputs))), 0)
+        rows = [len(one) for one in tensors_in(list(inputs))]  # none where all are given by name
         if self.no_records:
             self._found(facts.MADE_ROWS)
         others = before.get(not self.no_records, rows)
-        if self.no_records in before or others != rows:
+        if self.no_records in before or others != rows or (self.no_records and not rows):
             self._found(facts.MIXES_RECORDS.because(Mixing.PASSES))
         self._rows = before | {self.no_records: rows}
 
