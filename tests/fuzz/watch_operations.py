@@ -26,6 +26,7 @@ class Toy:
         self.oracle = Oracle(self.model)
         self.inner = getattr(optimizer, "original_optimizer", optimizer)
         self.beside: Any = None
+        self.seen: Any = None
         self.done: list[str] = []
 
     def before(self, plan: dict[int, str]) -> None:
@@ -179,6 +180,23 @@ def scheduler(toy: Toy) -> None:
     torch.optim.lr_scheduler.StepLR(toy.inner, 1, 0.9).step()
 
 
+def put_back(toy: Toy) -> None:
+    """Weights that a step left, from the second time on."""
+    toy.oracle.compare("before others were put back")
+    if toy.oracle.releases:
+        toy.model.load_state_dict(toy.__dict__.setdefault("kept_weights", copy.deepcopy(toy.model.state_dict())))
+        toy.oracle.last = digest(toy.model)
+
+
+def after_step(toy: Toy) -> None:
+    """Weights are clamped, and the program says so."""
+    if toy.seen is not None and toy.seen.entered:
+        toy.oracle.compare("before they were clamped")
+        with toy.seen.after_step(), torch.no_grad():
+            next(iter(toy.model.parameters())).clamp_(-0.2, 0.2)
+        toy.oracle.last = digest(toy.model)
+
+
 OPERATIONS: dict[str, Callable[[Toy], Any]] = {
     "evaluate": evaluate,
     "copy": lambda toy: copy.deepcopy(toy.model.state_dict()),
@@ -205,11 +223,14 @@ OPERATIONS: dict[str, Callable[[Toy], Any]] = {
     "hook": hook,
     "hook of weights": hook_of_weights,
     "quiet": quiet,
+    "put back": put_back,
+    "after step": after_step,
 }
 HARMLESS = ("evaluate", "copy", "learning rate", "reseed", "new noise", "new norm", "optimizer state", "scheduler")
+MADE_FROM_RELEASED = ("put back", "after step")
 
 
 def planned(rng: random.Random, steps: int) -> dict[int, str]:
     """Operations by the number of the step after which they happen; half of the loops are harmless."""
-    names = HARMLESS if rng.random() < 0.5 else tuple(OPERATIONS)
+    names = HARMLESS + MADE_FROM_RELEASED if rng.random() < 0.5 else tuple(OPERATIONS)
     return {rng.randrange(-1, steps): rng.choice(names) for _ in range(rng.randint(0, 3))}

@@ -105,7 +105,7 @@ def opacus_loop(rng: random.Random) -> tuple[Toy, Any]:
             toy.do(plan[-1])
             toy.oracle.compare("between two watches")
         if seen is None or not again:
-            seen = rt.watch(toy.wrapped, toy.optimizer, toy.loader)
+            seen = toy.seen = rt.watch(toy.wrapped, toy.optimizer, toy.loader)
         every = rng.choice([1, 1, 1, 2])
         ghost = not hasattr(toy.wrapped, "force_functorch") or every > 1
         physical = None if ghost else rng.choice([None, None, 4])
@@ -135,7 +135,7 @@ def plain_loop(rng: random.Random) -> tuple[Toy, Any]:
     uncounted = rng.random() < 0.3 and not silent
     toy.before(plan)
     with rt.watch(model, None if by_hand else optimizer, loader) as seen:
-        count = 0
+        toy.seen, count = seen, 0
         for _ in range(rng.choice([1, 2])):
             for features, labels, numbers in loader:
                 toy.oracle.compare("before a step")

@@ -111,8 +111,10 @@ class TestVerify:
         save_file(made[0]._module.state_dict(), late)
         save_file({name: value + 1.0 for name, value in made[0]._module.state_dict().items()}, other)
         document = rt.certify(seen).certificate
-        assert check(document, weights=early).accepted
-        assert check(document, weights=late).accepted
+        for weights, said in ((early, "holds what an earlier step left"), (late, "is the model that it is about")):
+            found = check(document, weights=weights)
+            assert found.accepted
+            assert f"{weights} {said}" in str(found.compared)
         assert not check(document, weights=other).accepted
 
     def test_nobody_who_saw_them_is_left_out_of_a_number_for_the_last_weights_alone(self):

@@ -70,6 +70,17 @@ class TestSeeds:
         assert facts.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
 
+    def test_a_public_seed_without_noise_is_said_and_repeats_nothing(self):
+        made = private()
+        made[1].noise_multiplier = 0.0
+        torch.manual_seed(0)
+        try:
+            found = watched(*made).ledger.faults
+        finally:
+            torch.seed()
+        assert {facts.NO_NOISE, facts.PUBLIC_SEED} <= set(found)
+        assert not {facts.REPEATED_NOISE, facts.NOT_FOLLOWED} & set(found)
+
     @pytest.mark.parametrize("read", [1, 9])
     def test_a_state_of_any_step_is_known(self, read):
         made, states = wide(), []

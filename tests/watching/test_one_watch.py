@@ -84,6 +84,16 @@ class TestOneAtATime:
             run(*other)
         assert seen.mechanism().steps == 12
 
+    @pytest.mark.parametrize("name", ["evaluation", "no_records", "after_step"])
+    def test_what_is_said_within_the_block_is_refused_outside(self, name):
+        made = private()
+        seen = rt.watch(*made[:3])
+        for when in ("before", "after"):
+            with pytest.raises(ParameterError, match=f"{name} must be inside the with block"), getattr(seen, name)():
+                pytest.fail(f"{when} the block")
+            with seen:
+                run(*made, epochs=1)
+
     def test_two_models_side_by_side(self):
         made, other = private(), private()
         with rt.watch(*made[:3]) as one, rt.watch(*other[:3]) as two:

@@ -168,6 +168,7 @@ def noise_of(generator, use="noise"):
     def repeats(**how):
         found.clear()
         seeds.drawn(**how)
+        seeds.settle()
         return facts.REPEATED_NOISE in found
 
     return repeats

@@ -128,10 +128,10 @@ def check(
     refuse_without_key(signature, key, threshold)
     verification = verify(document, tolerance=tolerance, progress=progress)
     problems += [*_expired(document), *signature_problems(document, key, signature, threshold)]
-    other = weights_problems(document, weights)
+    other, same = ([], []) if weights is None else _told_of(document, weights)
     problems += other
     compared = [f"Signed with the key of {one}." for one in (_signers(document, key, signature) if key else ())]
-    compared += [] if weights is None or other else [f"{weights} is the model that it is about."]
+    compared += same
     if opening is not None:
         from reticent.certificates.opening import check_opening
 
@@ -237,12 +237,18 @@ def weights_problems(document: Certificate, weights: Path | None) -> list[str]:
     Raises:
         ArtifactError: it is not a file.
     """
-    if weights is None:
-        return []
+    return [] if weights is None else _told_of(document, weights)[0]
+
+
+def _told_of(document: Certificate, weights: Path) -> tuple[list[str], list[str]]:
+    """Why these weights are not those of the document, or what they are."""
     if not weights.is_file():
         raise ArtifactError(f"{weights} is not a file")
     if document.declared.weights_sha256 is None:
-        return ["the certificate names no model"]
-    found, earlier = sha256_file(weights), set() if document.ledger is None else kept(document.ledger)
-    known = found in {document.declared.weights_sha256, *earlier}
-    return [] if known else [f"{weights} is another model: SHA-256 {found}"]
+        return ["the certificate names no model"], []
+    found = sha256_file(weights)
+    if found == document.declared.weights_sha256:
+        return [], [f"{weights} is the model that it is about."]
+    if document.ledger is not None and found in kept(document.ledger):
+        return [], [f"{weights} holds what an earlier step left, of the run that it is about: its numbers cover this."]
+    return [f"{weights} is another model: SHA-256 {found}"], []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, ClassVar
 from weakref import ref
@@ -38,9 +37,13 @@ def around(
     looking = [True]
 
     def looked_at(*args: Any, **kwargs: Any) -> Any:
+        own = previous or partial(getattr(type(thing), name), thing)
         context = before() if before is not None and looking else None
-        with context or nullcontext():
-            found = (previous or partial(getattr(type(thing), name), thing))(*args, **kwargs)
+        if context is None:
+            found = own(*args, **kwargs)
+        else:
+            with context:
+                found = own(*args, **kwargs)
         if after is not None and looking:
             after()
         return found

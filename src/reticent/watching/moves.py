@@ -85,6 +85,7 @@ class Moves:
     def _hold(self) -> None:
         """Follow the optimizer that moves the weights: of a private one that which is inside it now."""
         self._inner = inner = _inside(self._optimizer)
+        self._nests = _nests(inner)
         self._before = inner.register_step_pre_hook(self._just_before)
         self._after = inner.register_step_post_hook(self._just_after)
         inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
@@ -121,6 +122,7 @@ class Moves:
         """Of the noise that the private optimizer states."""
         return float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
 
+    @looks
     def before_others_add(self) -> None:
         """The noisy gradients are about to be used, by the optimizer or by other processes that add theirs."""
         if self.noisy is not None and self.noisy.changed():
@@ -208,7 +210,7 @@ class Moves:
             return
         waits = any(getattr(p, "_forward_counter", 0) for p in self._ends)
         before = self._rows if waits else {}
-        rows = [len(one) for one in tensors_in(list(inputs))]  # none where all are given by name
+        rows = [len(one) for one in tensors_in(inputs)]  # none where all are given by name
         if self.no_records:
             self._found(facts.MADE_ROWS)
         others = before.get(not self.no_records, rows)
@@ -249,7 +251,7 @@ class Moves:
 
     @looks
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        self._steps_within = self._steps_within + 1 if _nests(optimizer) else 1
+        self._steps_within = self._steps_within + 1 if self._nests else 1
         if self._steps_within > 1:  # a part of a step, before which all was looked at
             return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):

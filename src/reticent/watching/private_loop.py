@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,7 +13,7 @@ from reticent.facts import Fact
 from reticent.facts.clipping import Mixing
 from reticent.watching import optimisers, seeds
 from reticent.watching.draws import Fresh, Used
-from reticent.watching.events import Undo, around
+from reticent.watching.events import around
 from reticent.watching.ghost import GhostClipping
 from reticent.watching.hooks import looks
 from reticent.watching.layouts import look_at_layouts
@@ -77,7 +76,7 @@ class PrivateLoop:
         """Whether a pass has begun without a step, and of how many parts of batches Opacus was told then."""
         self._parts, self._astray = 0, False
         """Records that wait, of batches that were not drawn for the next step; whether steps end within batches."""
-        self._facts: tuple[Any, ...] = ()
+        self._numbers: tuple[Any, ...] = ()
         self._release, self._norm, self._batches = optimisers.Release(0.0, False, 1.0), 1.0, 1
         self._used: Used | tuple[()] | None = ()
         self._rate: float | None = None
@@ -91,7 +90,7 @@ class PrivateLoop:
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
         self._entered = self._steps
-        self._facts = ()  # other code may have replaced anything since
+        self._numbers = ()  # other code may have replaced anything since
         self._draws, self._coins = self._recorder.draws, self._recorder.coins
         self._told_before = len(self._optimizer._step_skip_queue)
         waits = optimisers.is_pending(self._optimizer)
@@ -106,18 +105,21 @@ class PrivateLoop:
         undo = [
             self._records.attach(),
             follow_hooks(self._model, self._recorder.clipped_by_hand),
-            self._around("accumulate" if self._ghost else "clip_and_accumulate", self.on_clip, self.after_clip),
-            self._around("add_noise", self.on_noise, self.after_noise),
-            self._around("scale_grad", self.on_scale, self.after_scale),
+            around(
+                self._optimizer, "accumulate" if self._ghost else "clip_and_accumulate", self.on_clip, self.after_clip
+            ),
+            around(self._optimizer, "add_noise", self.on_noise, self.after_noise),
+            around(self._optimizer, "scale_grad", self.on_scale, self.after_scale),
         ]
         if hasattr(self._optimizer, "reduce_gradients"):
-            undo.append(self._around("reduce_gradients", self._moves.before_others_add, self._keep))
+            undo.append(around(self._optimizer, "reduce_gradients", self._moves.before_others_add, self._keep))
         if self._ghost_clipping is not None:
             undo.append(self._ghost_clipping.attach())
             self._noisy.released = self._ghost_clipping.released
         layouts = look_at_layouts(self._model, ghost=self._ghost, found=self._found)
         return undo + [handle.remove for handle in layouts] + [self._leave, *self._form.attach()]
 
+    @looks
     def _keep(self) -> None:
         self._noisy.keep(values=self._measures)
 
@@ -145,6 +147,7 @@ class PrivateLoop:
         if waits and self._draws.unfinished > 1 and not self._draws.before_this_pass(waits):
             self._parts = waits
 
+    @looks
     def on_clip(self) -> None:
         """Gradients of a batch are about to be clipped."""
         optimizer, recorder = self._optimizer, self._recorder
@@ -177,6 +180,7 @@ class PrivateLoop:
             self._found(facts.CHANGED_GRADIENTS)
         self._sums = []
 
+    @looks
     def after_clip(self) -> None:
         """Gradients of a batch were clipped: nobody may write to their sum, while it waits for others or at all."""
         optimizer = self._optimizer
@@ -195,6 +199,7 @@ class PrivateLoop:
             return float(self._optimizer.max_grad_norm)
         return optimisers.clip_norm(self._optimizer, self._model, self._ghost)
 
+    @looks
     def on_noise(self) -> DrawnNoise | None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
@@ -216,28 +221,32 @@ class PrivateLoop:
         adjusted, added = vars(optimizer).get("_adjusted_noise_multiplier"), pieces[-1][1] if pieces else 1
         rate = None if self._coins is None else float(self._coins.sample_rate)
         methods = type(optimizer), _METHODS(type(optimizer)), _METHODS(optimizer)
-        facts = (_NUMBERS(optimizer), methods, adjusted, norm, batches, added, rate)
-        usual = facts == self._facts and not adjusted and self.sensitive is None  # as nearly always
+        numbers = (_NUMBERS(optimizer), methods, adjusted, norm, batches, added, rate)
+        usual = numbers == self._numbers and not adjusted and self.sensitive is None  # as nearly always
         if not usual:
             self.catch_up()
             recorder.noise_from()
             self.noise_seeds.exchange(seeds.of_noise(optimizer))
             self._release = optimisers.release_of(optimizer, norm, size, added)
-            if self._ghost and self._facts and norm != self._norm and optimisers.before_1_6():
+            if self._ghost and self._numbers and norm != self._norm and optimisers.before_1_6():
                 recorder.clipped_by_hand()  # adaptive clipping, which nothing shows there
-            self._facts, self._norm, self._batches = facts, norm, batches
+            self._numbers, self._norm, self._batches = numbers, norm, batches
             self._used = ()
         self._late.append((size, clipped, self._parts, empty, self._draws.fresh()))
         self._steps, self._parts = self._steps + 1, 0
+        if self._release.noise_multiplier > 0.0:
+            self.noise_seeds.drawn()
+        elif self.noise_seeds.public():
+            self._found(facts.PUBLIC_SEED)
         if not usual or len(self._late) == _AT_ONCE or recorder.live.listens:
             self.catch_up()
-        self._look_at_seeds()
         if not usual or self._looks:
             self._overridden = optimisers.noise_is_overridden(optimizer)
         looked = (self._overridden or self._measures) and not self._noisy.sharded
         self._drawn = DrawnNoise(optimizer, self._moves.deviation) if looked else None
         return self._drawn
 
+    @looks
     def after_noise(self) -> None:
         """Noise was added."""
         self._moves.noise_was_added()
@@ -246,12 +255,14 @@ class PrivateLoop:
         if self._looks or self._measures:
             self._undivided = [(p, p.grad, p.grad._version) for p in self._optimizer.params if p.grad is not None]
 
+    @looks
     def on_scale(self) -> None:
         """The noisy gradients are about to be divided: nobody wrote to them since their noise."""
         noisy, self._undivided = self._undivided, []
         if any(p.grad is not found or found._version != version for p, found, version in noisy):
             self._found(facts.CHANGED_GRADIENTS)
 
+    @looks
     def after_scale(self) -> None:
         """The noisy gradients were divided, or what code of the program does instead."""
         drawn, self._drawn = self._drawn, None
@@ -269,9 +280,10 @@ class PrivateLoop:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""
         late, self._late = self._late, []
         recorder = self._recorder
+        self.noise_seeds.settle()
         for size, clipped, parts, empty, fresh in late:
             used = None if self._astray else recorder.used(size, fresh, parts, empty, self._batches)
-            rate = self._facts[-1]
+            rate = self._numbers[-1]
             if used is None and self._records_second and size is not None:
                 recorder.found(facts.MIXES_RECORDS.because(Mixing.BATCH))
             if rate is not None and recorder.drawn_at > rate:  # lowered since the batch was drawn
@@ -291,23 +303,10 @@ class PrivateLoop:
         drawn = batches if used is None else used.batches
         self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))
 
-    def _look_at_seeds(self) -> None:
-        if self._release.noise_multiplier > 0.0:
-            self.noise_seeds.drawn()
-        elif self.noise_seeds.public():
-            self._found(facts.PUBLIC_SEED)
-
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
         sensitive = self.sensitive
         if sensitive is not None:
             self._moves.borrowed(lambda: look(sensitive))
-
-    @looks
-    def _look(self, look: Callable[[], Any]) -> Any:
-        return look()
-
-    def _around(self, name: str, before: Callable[[], Any], after: Callable[[], Any] | None = None) -> Undo:
-        return around(self._optimizer, name, partial(self._look, before), after and partial(self._look, after))
 
 
 def _together(pieces: list[_Piece]) -> _Piece:

@@ -21,11 +21,9 @@ from reticent.watching.optimisers import is_secured
 _SMALL, _TINY = 1 << 32, 1 << 10
 _OF_A_NEW_ONE = torch.Generator().initial_seed()
 
-_HEAD, _PLACE, _WHOLE = 16, struct.Struct("<Q64s"), 5000
-"""Bytes of a state of torch's Mersenne twister: the seed and counts; then the place in the block of words, and some of
-these words; and fewer than all."""
-_KEPT = 5040, 5052
-"""Bytes that say whether the second number of a pair waits there, in double and in single precision."""
+_TWISTER = struct.Struct("<16xQ64s4952xB11xB3x")
+"""A state of torch's Mersenne twister, after its seed and counts: the place in the block of words, some of these words,
+and whether the second number of a pair waits there, in double and in single precision."""
 
 _Where = tuple[int, int]
 """A place in a block of a generator's cycle, and a number for the block."""
@@ -34,6 +32,8 @@ _BEEN: dict[str, dict[int, int]] = {"noise": {}, "draws": {}}
 """For each use every block from which numbers were drawn, with the last place in it."""
 _LAST: dict[str, dict[Any, _Where]] = {"noise": {}, "draws": {}}
 """For each use where each generator was when it drew last; they stay, as torch 2.6 has no weak references to them."""
+_LATE: list[tuple[Seeds, list[tuple[_Look, torch.Tensor]], bool]] = []
+"""Noise of all watches, in its order, whose places were not compared yet."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Coins:
     """The draw of one batch, until it is known whether a step uses it."""
 
     public: bool
-    places: list[tuple[_Look, _Where]]
+    states: list[tuple[_Look, torch.Tensor]]
     rate: float = 0.0
     """The probability of each record in this draw, where somebody put it down."""
     shown: bool | None = None
@@ -71,23 +71,15 @@ class _Look:
             found(facts.SEEDED_ON_THE_WAY)
         return False
 
-    def where(self) -> _Where:
-        """The place at which the generator is."""
-        state = self.generator.get_state().numpy()
-        if len(state) > _WHOLE:
-            at, words = _PLACE.unpack_from(state, _HEAD)
-            waits = any(state[place] for place in _KEPT)
-            return 2 * int(at) + (not waits), hash(bytes(words))
-        return int.from_bytes(state[8:].tobytes(), "little"), hash(state[:8].tobytes())  # of CUDA: an offset, a seed
-
-    def been(self, where: _Where, *, after: bool = False) -> bool:
+    def been(self, state: torch.Tensor, *, after: bool = False) -> bool:
         """Whether numbers were drawn at this place or a later one before; it is remembered.
 
         Args:
-            where: the place.
+            state: of the generator at the place.
             after: it is that after a draw, if there was one.
         """
-        (at, block), been = where, _BEEN[self._use]
+        where, been = _where(state), _BEEN[self._use]
+        at, block = where
         last, most = _LAST[self._use].get(self.generator), been.get(block)
         if after and where == last:
             return False
@@ -119,28 +111,48 @@ class Seeds:
         return any(known)
 
     def drawn(self, *, after: bool = False) -> None:
-        """Noise is about to be drawn, or was drawn.
+        """Noise is about to be drawn, or was drawn; ``settle`` says whether it is a repetition.
 
         Args:
             after: somebody else drew it since this was called last, perhaps from elsewhere.
         """
         if self.public():
             self._found(facts.PUBLIC_SEED)
-        been = [look.been(look.where(), after=after) for look in self._looks]  # of each it is remembered
-        if any(been):
-            self._found(facts.REPEATED_NOISE)
+        _LATE.append((self, self._states(), after))
+
+    @staticmethod
+    def settle() -> None:
+        """Compare the places of all noise so far, whichever watch saw it: many at once take less time."""
+        late = _LATE[:]
+        _LATE.clear()
+        for seeds, states, after in late:
+            been = [look.been(state, after=after) for look, state in states]  # of each it is remembered
+            if any(been):
+                seeds._found(facts.REPEATED_NOISE)
+
+    def _states(self) -> list[tuple[_Look, torch.Tensor]]:
+        return [(look, look.generator.get_state()) for look in self._looks]
 
     def coins(self) -> Coins:
         """A batch was drawn just now."""
-        return Coins(self.public(), [(look, look.where()) for look in self._looks])
+        return Coins(self.public(), self._states())
 
     @staticmethod
     def shown(coins: Coins) -> bool:
         """Whether somebody can repeat the draw of a batch that a step uses."""
         if coins.shown is None:
-            been = [look.been(where) for look, where in coins.places]
+            been = [look.been(state) for look, state in coins.states]
             coins.shown = coins.public or any(been)
         return coins.shown
+
+
+def _where(state: torch.Tensor) -> _Where:
+    """The place at which a generator is."""
+    read: Any = state.numpy()
+    if len(read) == _TWISTER.size:
+        at, words, double, single = _TWISTER.unpack_from(read)
+        return 2 * int(at) + (not (double or single)), hash(words)
+    return int.from_bytes(read[8:].tobytes(), "little"), hash(read[:8].tobytes())  # of CUDA: an offset, a seed
 
 
 def guessable(seed: int) -> bool:

@@ -283,11 +283,16 @@ class Watch(Brief):
         if self._optimizer is None:
             self._moves.update_by_hand(recorder.draws.skipped > skipped)
         self._noise_seeds.drawn(after=True)  # since the step before
+        self._noise_seeds.settle()
         step.batches = recorder.draws.most if step.used is None else 1
         step.sample_rate = recorder.rate(step.sample_rate)
         recorder.add(step)
         if self._optimizer is None:
             self._live.before_step()  # nobody can be asked before the next one
+
+    def _refuse_outside(self, name: str) -> None:
+        if not self.entered:
+            raise ParameterError(name, "called", "inside the with block")
 
     @contextmanager
     def evaluation(self) -> Iterator[None]:
@@ -300,6 +305,7 @@ class Watch(Brief):
             >>> with ledger.evaluation():  # doctest: +SKIP
             ...     evaluate(with_mean_weights(model))
         """
+        self._refuse_outside("evaluation")
         before = self._recorder.passes
         try:
             with self._moves.lent():
@@ -324,6 +330,7 @@ class Watch(Brief):
             >>> with ledger.no_records():  # doctest: +SKIP
             ...     made = discriminator(generator(noise).detach())
         """
+        self._refuse_outside("no_records")
         looks, before = (self._moves, self._alone), self._moves.no_records
         for one in looks:
             one.no_records = True
@@ -344,6 +351,7 @@ class Watch(Brief):
             >>> with ledger.after_step():  # doctest: +SKIP
             ...     model.weight.data.clamp_(-1.0, 1.0)
         """
+        self._refuse_outside("after_step")
         if not len(self):  # what they were is what the ledger says of the start
             self._found(facts.WEIGHTS_CHANGED)
         with self._moves.changed():
