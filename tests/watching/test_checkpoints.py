@@ -111,7 +111,8 @@ class TestVerify:
         save_file(made[0]._module.state_dict(), late)
         save_file({name: value + 1.0 for name, value in made[0]._module.state_dict().items()}, other)
         document = rt.certify(seen).certificate
-        for weights, said in ((early, "holds what an earlier step left"), (late, "is the model that it is about")):
+        what = {early: "holds weights that an earlier step of its run left", late: "is the model that it is about"}
+        for weights, said in what.items():
             found = check(document, weights=weights)
             assert found.accepted
             assert f"{weights} {said}" in str(found.compared)

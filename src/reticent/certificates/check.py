@@ -250,5 +250,5 @@ def _told_of(document: Certificate, weights: Path) -> tuple[list[str], list[str]
     if found == document.declared.weights_sha256:
         return [], [f"{weights} is the model that it is about."]
     if document.ledger is not None and found in kept(document.ledger):
-        return [], [f"{weights} holds what an earlier step left, of the run that it is about: its numbers cover this."]
+        return [], [f"{weights} holds weights that an earlier step of its run left: its numbers cover them, too."]
     return [f"{weights} is another model: SHA-256 {found}"], []

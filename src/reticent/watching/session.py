@@ -301,6 +301,9 @@ class Watch(Brief):
         Of small tensors this is seen anyway; of large ones all values are compared here. Who reads the watched loader
         inside computes something from the training records that no noise hides.
 
+        Raises:
+            ParameterError: outside of the block.
+
         Example:
             >>> with ledger.evaluation():  # doctest: +SKIP
             ...     evaluate(with_mean_weights(model))
@@ -325,6 +328,9 @@ class Watch(Brief):
         many rows as there are records, and go backward from the sum of both losses: of two backward passes Opacus
         would take the activations of the wrong one.
 
+        Raises:
+            ParameterError: outside of the block.
+
         Example:
             >>> real = discriminator(images)  # doctest: +SKIP
             >>> with ledger.no_records():  # doctest: +SKIP
@@ -346,6 +352,9 @@ class Watch(Brief):
 
         What is made from released weights without the records reveals nothing more. That no record takes part, such as
         a loss that decides, is what the program states; the ledger says so.
+
+        Raises:
+            ParameterError: outside of the block.
 
         Example:
             >>> with ledger.after_step():  # doctest: +SKIP
