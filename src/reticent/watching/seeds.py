@@ -123,9 +123,8 @@ class Seeds:
     @staticmethod
     def settle() -> None:
         """Compare the places of all noise so far, whichever watch saw it: many at once take less time."""
-        late = _LATE[:]
-        _LATE.clear()
-        for seeds, states, after in late:
+        while _LATE:
+            seeds, states, after = _LATE.pop(0)
             been = [look.been(state, after=after) for look, state in states]  # of each it is remembered
             if any(been):
                 seeds._found(facts.REPEATED_NOISE)
