@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 PACKAGES = (
-    "reticent.api",
+    "reticent.verbs",
     "reticent.mechanisms",
     "reticent.samplers",
     "reticent.adversaries",

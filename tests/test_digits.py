@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.api.noise import Calibrations
 from reticent.auditing import Design, Scores
 from reticent.auditing.verdict import Verdict, judge_p_values
 from reticent.calibration import Advantage, BayesSecurity
@@ -19,6 +18,7 @@ from reticent.proofs import Claim
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
 from reticent.risk.report import Number
 from reticent.text import digits
+from reticent.verbs.noise import Calibrations
 from tests.cli.calling import run
 
 

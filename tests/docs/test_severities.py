@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from reticent import facts
-from reticent.api.watching import Linted
 from reticent.facts import Fact, Severity, all_facts
 from reticent.facts.base import Seen
 from reticent.mechanisms import Ledger
+from reticent.verbs.watching import Linted
 from tests.records.test_vouched import watched
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/warnings.md").read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ ONE_NORMAL = "tests/adversaries/relaxed/test_one_normal.py"
 HIDDEN_STEPS = "tests/training/test_hidden_steps.py"
 SELECTING = "tests/training/test_selecting.py"
 SELECTION = "tests/accountants/test_selection.py"
-TOGETHER = "tests/api/test_together.py"
+TOGETHER = "tests/verbs/test_together.py"
 REGISTER = "tests/certificates/test_register.py"
 FILTERED = "tests/mechanisms/test_filtered.py"
 VERIFY = "tests/certificates/test_verify.py"
@@ -667,7 +667,7 @@ MUTANTS = (
     Mutant("certificates: more digits than are stated", "rounding.agrees", Drop("and len(Decimal(repr(stated)).normalize().as_tuple().digits) <= digits"), PLANTED + "::test_more_digits_than_a_certificate_states_are_no_rounding"),
     Mutant("certificates: work is not estimated", "within_reach", Put("mechanism.work > _MOST_WORK", "mechanism.work < 0.0"), HOSTILE + "::test_many_parts_together_are_too_much"),
     Mutant("command line: an option counts twice", "Verb.parse_args", Put("typed.count(one) > 1", "False"), "tests/cli/test_verify.py"),
-    Mutant("front door: names in any order", "attached", Put("sorted([*where, *more])", "[*more, *where]"), "tests/api/test_front_door.py"),
+    Mutant("front door: names in any order", "attached", Put("sorted([*where, *more])", "[*more, *where]"), "tests/verbs/test_front_door.py"),
     Mutant("one table: a column that does not fit is cut", "text._blocks", Put("block.append(column)", "block = [*block[:3], column]"), "tests/cli/test_start.py::test_no_line_is_wider_than_the_terminal_and_no_digit_is_lost"),
     Mutant("files are written in place", "write_atomic", Put("os.replace(partial, path)", "path.write_bytes(data)"), "tests/test_strict.py::TestWriting"),
     Mutant("private files can be read by others", "write_atomic.made", Put("0o600 if private else 0o666", "0o666"), "tests/test_strict.py::TestWriting"),
@@ -868,8 +868,8 @@ MUTANTS = (
     Mutant("dashboard: slow connections keep their place", "BoundedServer.process_request", Drop("self._end(next(iter(self._arriving)))"), "tests/dashboard/test_server.py::test_slow_connections_do_not_lock_the_owner_out"),
     Mutant("dashboard: a request may drip in", "BoundedServer.service_actions", Drop("self._end(connection)"), "tests/dashboard/test_server.py::test_a_request_that_drips_in_ends"),
     Mutant("dashboard: who waits for an answer makes room", "BoundedServer.arrived", Drop("self._arriving.pop(connection, None)"), "tests/dashboard/test_server.py::test_a_request_that_has_arrived_takes_its_time"),
-    Mutant("extras: a table is blamed for what is not installed", "read_table", Put('path.suffix.lower() != ".npz"', "False"), "tests/api/test_extras.py::test_what_needs_an_extra_names_it"),
-    Mutant("extras: work of this process goes through a folder", "assess_each", Drop("and engine not in (None, Local())"), "tests/api/test_extras.py::test_what_needs_nothing_needs_nothing"),
+    Mutant("extras: a table is blamed for what is not installed", "read_table", Put('path.suffix.lower() != ".npz"', "False"), "tests/verbs/test_extras.py::test_what_needs_an_extra_names_it"),
+    Mutant("extras: work of this process goes through a folder", "assess_each", Drop("and engine not in (None, Local())"), "tests/verbs/test_extras.py::test_what_needs_nothing_needs_nothing"),
     Mutant("few values: each threshold gets the whole significance", "BetweenValues.of", Put("tuple(values[:-1].tolist())", "tuple(values[:-1].tolist())[:1]"), "tests/auditing/test_few_values.py::test_several_values_share_the_significance"),
     Mutant("few values: thresholds are chosen among many as well", "BetweenValues.of", Put("min(_FEW, len(scores) // 2)", "len(scores)"), "tests/auditing/test_few_values.py::test_scores_with_many_values_or_hardly_a_tie_are_tested_as_before"),
     Mutant("few values: orders of equal scores decide about the claim", "audit_claim", Drop("or BetweenValues.of(scores)"), "tests/auditing/test_few_values.py::test_answers_tell_what_a_threshold_given_beforehand_tells"),
@@ -935,11 +935,11 @@ MUTANTS = (
     Mutant("watch: hooks in the file of a model", "watching.hooks.Hook.__reduce__", Drop('def __reduce__(self) -> tuple[Any, ...]:\n    return partial, (sys.audit, "reticent.watched")'), USERS + "::TestFilesOfTheModel"),
     Mutant("watch: a schedule behind a wrapper", "follows_a_metric", Put("innermost(one.optimizer)", "one.optimizer"), USERS + "::test_a_learning_rate_that_follows_a_metric_through_the_wrapper_of_a_trainer"),
     Mutant("watch: a schedule that nobody asked", "follows_a_metric", Drop("and one.last_epoch > 0"), FALSE_UPDATES + "::TestReplaced"),
-    Mutant("grid: a ledger without what it saw", "grids._plain", Put("not isinstance(one, Mechanism)", "not hasattr(one, 'mechanism') and not isinstance(one, Mechanism)"), "tests/api/test_grids.py::test_a_ledger_is_not_answered_without_what_it_saw"),
-    Mutant("grid: one relation for all", "assess_each", Put("None if relation is None else relation.value", "None"), "tests/api/test_grids.py::test_relation_and_method_reach_the_workers"),
-    Mutant("grid: the method that is usual", "grids._document", Put('Method(asked["method"])', "Method.EXACT"), "tests/api/test_grids.py::test_relation_and_method_reach_the_workers"),
-    Mutant("grid: all attackers, and one that cannot be answered", "risks.answered", Put("everybody", "False"), "tests/api/test_grids.py::test_all_attackers_of_releases_of_several_kinds_and_infinite_numbers"),
-    Mutant("grid: usual questions", "grids._document", Put("questions", "Questions()"), "tests/api/test_grids.py::test_each_row_is_what_assess_says_of_that_release"),
+    Mutant("grid: a ledger without what it saw", "grids._plain", Put("not isinstance(one, Mechanism)", "not hasattr(one, 'mechanism') and not isinstance(one, Mechanism)"), "tests/verbs/test_grids.py::test_a_ledger_is_not_answered_without_what_it_saw"),
+    Mutant("grid: one relation for all", "assess_each", Put("None if relation is None else relation.value", "None"), "tests/verbs/test_grids.py::test_relation_and_method_reach_the_workers"),
+    Mutant("grid: the method that is usual", "grids._document", Put('Method(asked["method"])', "Method.EXACT"), "tests/verbs/test_grids.py::test_relation_and_method_reach_the_workers"),
+    Mutant("grid: all attackers, and one that cannot be answered", "risks.answered", Put("everybody", "False"), "tests/verbs/test_grids.py::test_all_attackers_of_releases_of_several_kinds_and_infinite_numbers"),
+    Mutant("grid: usual questions", "grids._document", Put("questions", "Questions()"), "tests/verbs/test_grids.py::test_each_row_is_what_assess_says_of_that_release"),
     Mutant("mu: the tail of a large epsilon as 1 minus it", "_sufficient_mu", Put("-np.logaddexp(0.0, max(step.pair.largest_losses))", "np.log(1.0 - 1.0 / (1.0 + np.exp(-max(step.pair.largest_losses))))"), "tests/mechanisms/test_guarantee.py::test_mu_of_a_large_epsilon"),
     Mutant("mu: tangents without what delta lacks to 1", "_tangent_polygon", Drop("log_rest"), "tests/mechanisms/test_guarantee.py::test_mu_of_one_of_two_large_epsilons"),
     Mutant("guarantee: a small delta as 1 minus 1 minus it", "guarantee._pair", Put("math.log(delta) if delta > 0.0 else -math.inf", "math.log(1.0 - (1.0 - delta)) if delta > 1e-15 else -math.inf"), "tests/mechanisms/test_guarantee.py::test_a_small_delta_is_not_rounded_away"),
@@ -949,7 +949,7 @@ MUTANTS = (
     Mutant("conditions: nobody drew the setting", "OneOf.conditions", Put('(*each, condition("drawn-setting", Status.DECLARED))', "tuple(each)"), "tests/docs/test_conditions_page.py::test_what_the_theorems_of_a_release_need_is_beside_its_numbers"),
     Mutant("labels: bounds to the nearest, at a false alarm rate", "figures._stated", Put("_to_digits(at, np.floor), np.minimum(_to_digits(number, np.ceil), 1.0)", "_to_digits(at, np.floor), _to_digits(number, np.floor)"), "tests/dashboard/test_pictures.py::test_the_label_of_a_bound_is_one"),
     Mutant("labels: bounds to the nearest, at an epsilon", "figures._stated", Put("np.ceil(1e2 * at - _ROUNDING) / 1e2, np.minimum(_to_digits(number, np.ceil), 1.0)", "np.ceil(1e2 * at - _ROUNDING) / 1e2, _to_digits(number, np.floor)"), "tests/dashboard/test_pictures.py::test_the_label_of_a_bound_is_one"),
-    Mutant("numbers: a float32 is computed with as it is", "own_number", Put("int(value) if isinstance(value, Integral) else float(value)", "value"), "tests/api/test_numbers_of_anything.py::test_seven_digits_do_not_make_a_bound_too_small"),
+    Mutant("numbers: a float32 is computed with as it is", "own_number", Put("int(value) if isinstance(value, Integral) else float(value)", "value"), "tests/verbs/test_numbers_of_anything.py::test_seven_digits_do_not_make_a_bound_too_small"),
     Mutant("verify: a certificate that names no model", "_told_of", Drop('"the certificate names no model"'), AGAIN + "::test_a_model_is_not_the_one_of_a_certificate_that_names_none"),
     Mutant("verify: measurements that nobody derived", "Checked.reservations", Put("if outcome.measured:", "if False:"), AGAIN + "::test_measurements_that_nobody_derived_are_named"),
     Mutant("verify: a date in the future", "Checked.reservations", Put("moment(created) > datetime.now(UTC) + timedelta(days=1)", "False"), "tests/cli/test_verify.py::test_a_date_in_the_future_is_said"),

@@ -1,6 +1,6 @@
 """The command line: one file per verb, read when the verb is called.
 
-A file here reads what was typed and prints what ``reticent.api`` and the rooms below answer. It derives nothing.
+A file here reads what was typed and prints what ``reticent.verbs`` and the rooms below answer. It derives nothing.
 """
 
 from reticent.cli._app import app as app

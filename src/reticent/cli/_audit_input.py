@@ -10,8 +10,6 @@ import click
 import numpy as np
 
 from reticent import _check
-from reticent.api.documents import release_in
-from reticent.api.risks import answered
 from reticent.auditing import (
     Bonferroni,
     Design,
@@ -36,6 +34,8 @@ from reticent.io.outputs import refuse_existing
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism
 from reticent.pairs.neighbouring import relation_of
 from reticent.text import one_of
+from reticent.verbs.documents import release_in
+from reticent.verbs.risks import answered
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine

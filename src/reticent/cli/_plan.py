@@ -100,7 +100,7 @@ def cost_of(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
 
 def risk_of(release: Mechanism) -> RiskDocument:
     """The worst case, as every door shows it."""
-    from reticent.api.risks import assess
+    from reticent.verbs.risks import assess
 
     return assess(release).document
 

@@ -12,7 +12,6 @@ from pydantic import Field
 from reticent.adversaries import Adversary, Method, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
-from reticent.api.noise import stated_of
 from reticent.calibration import Calibration, NoiseScale, Target, Unknown, unknowns_of
 from reticent.calibration import calibrate as solve
 from reticent.calibration.spelling import target_of
@@ -45,6 +44,7 @@ from reticent.mechanisms import Mechanism
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, strict
 from reticent.samplers import SAMPLERS
+from reticent.verbs.noise import stated_of
 
 SCHEMA = "reticent.calibration/2"
 
@@ -84,7 +84,7 @@ def _of_file() -> click.Command:
 
     @command("ledger", LEDGER, TARGET, *more, JSON, help=_FILE)
     def of_file(file: Path, json: bool, **given: Any) -> None:
-        from reticent.api.documents import release_in
+        from reticent.verbs.documents import release_in
 
         target, release = target_of(given["target"]), release_in(file)
         name, unknown = unknown_of({_SCALE: NoiseScale()}, given["unknown"])
@@ -142,7 +142,7 @@ def _of_samplers() -> click.Command:
 
     @command("samplers", TARGET, *plan, *who_attacks(many=False), JSON, help=_SAMPLERS)
     def of_samplers(json: bool, **given: Any) -> None:
-        from reticent.api.samplers import ANY, calibrate_samplers
+        from reticent.verbs.samplers import ANY, calibrate_samplers
 
         with waiting("samplers:") as progress:
             found = calibrate_samplers(

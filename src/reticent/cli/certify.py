@@ -11,8 +11,6 @@ import click
 from pydantic import ValidationError
 
 from reticent import _check
-from reticent.api.documents import certify as certify_anything
-from reticent.api.releases import dpsgd
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Certificate, Declaration
@@ -33,6 +31,8 @@ from reticent.registry import gathered
 from reticent.risk.report import Questions
 from reticent.samplers import INDEPENDENT
 from reticent.text import did_you_mean, one_of
+from reticent.verbs.documents import certify as certify_anything
+from reticent.verbs.releases import dpsgd
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -9,7 +9,6 @@ import click
 
 from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
-from reticent.api.noise import compare as compare_each
 from reticent.calibration import NoiseMultiplier
 from reticent.calibration.spelling import target_of
 from reticent.cli._app import JSON, argument, command
@@ -27,6 +26,7 @@ from reticent.cli._options import (
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.mechanisms import Mechanism
+from reticent.verbs.noise import compare as compare_each
 
 _NOISE = "noise_multiplier"
 

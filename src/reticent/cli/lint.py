@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from reticent.api.watching import indent_of
-from reticent.api.watching import lint as faults_of
 from reticent.cli._app import JSON, argument, command
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._tables import say
 from reticent.facts import Severity
 from reticent.io.files import strays
 from reticent.text import printable
+from reticent.verbs.watching import indent_of
+from reticent.verbs.watching import lint as faults_of
 
 
 @command(

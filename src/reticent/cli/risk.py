@@ -29,7 +29,7 @@ from reticent.mechanisms import Mechanism
 from reticent.pairs.neighbouring import relation_of
 
 if TYPE_CHECKING:
-    from reticent.api.documents import Release
+    from reticent.verbs.documents import Release
 
 _QUESTIONS = (
     option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
@@ -50,7 +50,7 @@ _FULL = option("full", bool, "Every number, note and condition.")
 def _of_file() -> click.Command:
     @command("ledger", LEDGER, *selection_options(), *who_attacks(), *_QUESTIONS, _FULL, JSON, help=LEAF)
     def of_file(file: Path, json: bool, **given: Any) -> None:
-        from reticent.api.documents import release_in
+        from reticent.verbs.documents import release_in
 
         release = release_in(file)
         _assess(selected(release.mechanism, given), given["adversary"] or ["worst-case"], given, json, given, release)
@@ -86,10 +86,10 @@ def _assess(
     file: Release | None,
 ) -> None:
     from reticent.adversaries.report import risk_document  # lists of commands are shown without them
-    from reticent.api.risks import answered
     from reticent.cli._ledger import with_warnings
     from reticent.cli._tables import print_json, print_risk
     from reticent.risk.report import Questions
+    from reticent.verbs.risks import answered
 
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = relation_of(given["neighbouring"]), method_of(given["method"])

@@ -12,8 +12,6 @@ from reticent.adversaries import Adversary, Assessment, Method, assess_answerabl
 from reticent.adversaries import assess as assess_each
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
-from reticent.api.names import Who, adversaries, asks_for_all, several
-from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -21,6 +19,8 @@ from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import MEASURES, SPOKEN, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
+from reticent.verbs.names import Who, adversaries, asks_for_all, several
+from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,8 +125,8 @@ class Assessments(Table, Sequence[Assessment]):
         return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
-        """Draw the curves; see ``reticent.api.plots.plot``."""
-        from reticent.api.plots import plot
+        """Draw the curves; see ``reticent.verbs.plots.plot``."""
+        from reticent.verbs.plots import plot
 
         return plot(self.assessments, axes, panels)
 
@@ -213,7 +213,7 @@ def released(what: Any) -> tuple[Mechanism, Witness | None]:
         ArtifactError, ParameterError: as for ``mechanism_of``.
     """
     if isinstance(what, (str, Path)):
-        from reticent.api.documents import release_in
+        from reticent.verbs.documents import release_in
 
         found = release_in(what)
         return found.mechanism, found.ledger

@@ -16,9 +16,6 @@ from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
 from reticent.adversaries.codec import adversary_of, parameters
 from reticent.adversaries.report import risk_document
-from reticent.api.names import Who, adversaries, asks_for_all, path_given, several
-from reticent.api.risks import DEFAULT_DELTA, DEFAULT_FPR, answered
-from reticent.api.table import Cell, Table
 from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -28,6 +25,9 @@ from reticent.mechanisms.short import in_short
 from reticent.pairs.neighbouring import relation_of
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.tasks import Engine, Kept, Local, Progress, Store, Task, execute
+from reticent.verbs.names import Who, adversaries, asks_for_all, path_given, several
+from reticent.verbs.risks import DEFAULT_DELTA, DEFAULT_FPR, answered
+from reticent.verbs.table import Cell, Table
 
 _KIND, _RESULT = "assess", "document"
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.api import Table
 from reticent.auditing import Scores
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 from reticent.text import digits
+from reticent.verbs import Table
 from tests.certificates.ledgers import poisson
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -64,19 +64,19 @@ def test_import_loads_nothing_and_costs_little(first: list[str]) -> None:
 
 
 def test_an_assessment_loads_no_other_verb(first: list[str]) -> None:
-    others = ("calibration", "auditing", "watching", "certificates.schema", "api.documents", "api.noise")
+    others = ("calibration", "auditing", "watching", "certificates.schema", "verbs.documents", "verbs.noise")
     assert not {f"reticent.{name}" for name in others} & set(first[1].split())
 
 
 def test_every_verb_of_the_front_door_is_there():
-    from reticent import api
+    from reticent import verbs
 
-    assert all(getattr(api, name).__name__ == name for name in api.__all__)
+    assert all(getattr(verbs, name).__name__ == name for name in verbs.__all__)
     with pytest.raises(AttributeError, match="no attribute 'asess'"):
-        _ = api.asess
+        _ = verbs.asess
 
 
-@pytest.mark.parametrize("package", ["reticent", "reticent.api", "reticent.attacks", "reticent.training"])
+@pytest.mark.parametrize("package", ["reticent", "reticent.verbs", "reticent.attacks", "reticent.training"])
 def test_the_stub_is_the_one_list_of_names(package: str) -> None:
     """What type checkers read is what is loaded, and nothing is loaded that is not listed."""
     module = importlib.import_module(package)

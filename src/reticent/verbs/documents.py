@@ -15,9 +15,6 @@ from pydantic import ValidationError
 from reticent.adversaries.base import standard_adversaries
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
-from reticent.api.names import Who, adversaries, path_given, several
-from reticent.api.table import Cell, Table
-from reticent.api.together import OneRelease, released_together
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.facts import unsupported
@@ -31,6 +28,9 @@ from reticent.pairs.neighbouring import relation_of
 from reticent.records.chain import chained
 from reticent.records.ledger import RunLedger, held, watched
 from reticent.risk.report import MEASURES
+from reticent.verbs.names import Who, adversaries, path_given, several
+from reticent.verbs.table import Cell, Table
+from reticent.verbs.together import OneRelease, released_together
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -85,8 +85,8 @@ class Certified(Table):
         return self.certificate.to_json()
 
     def plot(self, axes: Sequence[Axes] | None = None) -> list[Any]:
-        """Draw the curves that the page shows; see ``reticent.api.plots.plot_certified``."""
-        from reticent.api.plots import plot_certified
+        """Draw the curves that the page shows; see ``reticent.verbs.plots.plot_certified``."""
+        from reticent.verbs.plots import plot_certified
 
         return plot_certified(self.certificate.assessments, axes)
 

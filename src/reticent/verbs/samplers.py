@@ -8,10 +8,6 @@ from typing import Any
 
 from reticent import _check
 from reticent.adversaries import Method
-from reticent.api.names import Who
-from reticent.api.names import adversary as one_adversary
-from reticent.api.noise import target_of
-from reticent.api.table import Cell, Table
 from reticent.calibration.samplers import Choice, LeftOut, Plan
 from reticent.calibration.samplers import calibrate_samplers as solve
 from reticent.calibration.targets import Target
@@ -23,6 +19,10 @@ from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import strict
 from reticent.samplers import SAMPLERS
+from reticent.verbs.names import Who
+from reticent.verbs.names import adversary as one_adversary
+from reticent.verbs.noise import target_of
+from reticent.verbs.table import Cell, Table
 
 ANY = "any"
 SCHEMA = "reticent.samplers/1"

@@ -10,9 +10,9 @@ from typing import Any
 from reticent import risk
 from reticent.adversaries import Assessment, WorstCase
 from reticent.adversaries.base import refuse_secrets
-from reticent.api.risks import Assessments, mechanism_of
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError
+from reticent.verbs.risks import Assessments, mechanism_of
 
 
 def _of_anything(number: Callable[..., float]) -> Callable[..., float]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent import facts
-from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, needing
 from reticent.facts import Fact, Severity, all_facts
 from reticent.io import strict
@@ -17,6 +16,7 @@ from reticent.mechanisms.units import Unit
 from reticent.proofs import CONDITIONS
 from reticent.records.ledger import RunLedger, held
 from reticent.text import printable, wrapped
+from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from reticent.watching.live import Log

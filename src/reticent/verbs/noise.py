@@ -10,10 +10,6 @@ from pydantic import Field
 
 from reticent import _check
 from reticent.adversaries import Assessment, Method, WorstCase
-from reticent.api.names import Who, adversaries
-from reticent.api.names import adversary as one_adversary
-from reticent.api.risks import mechanism_of
-from reticent.api.table import Cell, Table
 from reticent.calibration.scale import NoiseScale
 from reticent.calibration.solve import Calibration, UnreachableError
 from reticent.calibration.solve import calibrate as solve
@@ -28,6 +24,10 @@ from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import ConditionRecord, Record, condition_records, strict
 from reticent.text import one_of
+from reticent.verbs.names import Who, adversaries
+from reticent.verbs.names import adversary as one_adversary
+from reticent.verbs.risks import mechanism_of
+from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,8 +174,8 @@ class Calibrations(Table, Sequence[Calibration]):
         return self.document.model_dump_json(by_alias=True, indent=2)
 
     def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
-        """Draw each attacker's curve at its own answer; see ``reticent.api.plots.plot``."""
-        from reticent.api.plots import plot
+        """Draw each attacker's curve at its own answer; see ``reticent.verbs.plots.plot``."""
+        from reticent.verbs.plots import plot
 
         return plot(self._found, axes, panels)
 

@@ -10,9 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.adversaries import WorstCase
-from reticent.api.names import several
-from reticent.api.risks import mechanism_of
-from reticent.api.table import Cell, Table
 from reticent.auditing.one_run import Guesses
 from reticent.auditing.report import DEFAULT_FPRS, AuditReport
 from reticent.auditing.report import audit as judge
@@ -23,6 +20,9 @@ from reticent.errors import ParameterError, needing
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs.neighbouring import relation_of
+from reticent.verbs.names import several
+from reticent.verbs.risks import mechanism_of
+from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,8 +80,8 @@ class Audited(Table):
             ParameterError: there are not two axes.
             UnsupportedError: matplotlib is not installed.
         """
-        from reticent.api.plots import axes_for
         from reticent.certificates.figures import draw_audit
+        from reticent.verbs.plots import axes_for
 
         linear, logarithmic = axes_for(axes, 2)
         draw_audit(linear, logarithmic, self.report, self.claims)
