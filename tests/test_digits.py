@@ -10,7 +10,6 @@ import pytest
 import reticent as rt
 from reticent.auditing import Design, Scores
 from reticent.auditing.verdict import Verdict, judge_p_values
-from reticent.calibration import Advantage, BayesSecurity
 from reticent.certificates.numbers import tables
 from reticent.certificates.sentences import percent
 from reticent.dashboard.words import number_table
@@ -18,7 +17,6 @@ from reticent.proofs import Claim
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
 from reticent.risk.report import Number
 from reticent.text import digits
-from reticent.verbs.noise import Calibrations
 from tests.cli.calling import run
 
 
@@ -85,7 +83,7 @@ def test_noise_that_is_copied_from_the_screen_keeps_the_target(
 
 
 def test_tables_know_which_side_is_safe() -> None:
-    assert Calibrations(Advantage(0.1), rt.calibrate(rt.Gaussian(1.0), advantage=0.1)).ways(()) == [
+    assert rt.calibrate(rt.Gaussian(1.0), advantage=0.1).ways(()) == [
         None,
         None,
         None,
@@ -93,7 +91,7 @@ def test_tables_know_which_side_is_safe() -> None:
         True,
         True,
     ]
-    secure = Calibrations(BayesSecurity(0.9), rt.calibrate(rt.Gaussian(1.0), bayes_security=0.9))
+    secure = rt.calibrate(rt.Gaussian(1.0), bayes_security=0.9)
     assert secure.ways(())[4:] == [False, False]
 
 

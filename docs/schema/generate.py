@@ -3,11 +3,17 @@
 import json
 from pathlib import Path
 
+from reticent import verbs
 from reticent.certificates.schema import Certificate
 from reticent.risk.report import RiskDocument
 
 HERE = Path(__file__).parent
 
-for name, model in (("certificate-4", Certificate), ("risk-2", RiskDocument)):
-    text = json.dumps(model.model_json_schema(by_alias=True), indent=1) + "\n"
-    (HERE / f"{name}.schema.json").write_text(text)
+requests = [getattr(verbs, name) for name in verbs.__all__ if hasattr(getattr(verbs, name), "verb")]
+documents = {
+    "certificate-4": Certificate.model_json_schema(by_alias=True),
+    "risk-2": RiskDocument.model_json_schema(by_alias=True),
+    "request-1": {"title": "What a verb is asked", "oneOf": [kind.schema() for kind in requests]},
+}
+for name, document in documents.items():
+    (HERE / f"{name}.schema.json").write_text(json.dumps(document, indent=1) + "\n")

@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_left_out_with_its_reason() -> None:
 
 def test_the_least_noise_comes_first_and_is_that_of_calibrate() -> None:
     found = rt.calibrate_samplers(
-        advantage=0.1, dataset_size=1000, epochs=2, batch_size=[50, 100], samplers=[one.name for one in CHEAP]
+        advantage=0.1, dataset_size=1000, epochs=2, batch_size=[50, 100], sampler=[one.name for one in CHEAP]
     )
     assert len(found.choices) == 8
     noises = [one.noise_of_mean for one in found.choices]
@@ -125,8 +125,8 @@ def test_mistakes() -> None:
     with pytest.raises(ParameterError, match="at most the dataset size"):
         rt.calibrate_samplers(advantage=0.1, dataset_size=100, epochs=2, batch_size=101)
     with pytest.raises(ParameterError, match="random-allocation"):
-        rt.calibrate_samplers(advantage=0.1, dataset_size=100, epochs=2, batch_size=10, samplers="random")
+        rt.calibrate_samplers(advantage=0.1, dataset_size=100, epochs=2, batch_size=10, sampler="random")
     with pytest.raises(ParameterError, match="one with an answer"):
         _ = rt.calibrate_samplers(
-            advantage=0.1, dataset_size=100, epochs=2, batch_size=10, samplers="truncated-poisson"
+            advantage=0.1, dataset_size=100, epochs=2, batch_size=10, sampler="truncated-poisson"
         ).best

@@ -120,7 +120,7 @@ def test_a_rate_at_the_end_of_floating_point(capsys):
 
 
 def test_an_overflow_deep_inside_is_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("reticent.verbs.risks.assess_each", lambda *a: 10.0**400)
+    monkeypatch.setattr("reticent.verbs.risks.assess_named", lambda *a: 10.0**400)
     assert "too extreme to compute with" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 
@@ -137,7 +137,7 @@ def test_errors_name_only_options_that_exist(name, kind, shown, capsys, monkeypa
     def wrong(*_):
         raise ParameterError(name, "x", "y")
 
-    monkeypatch.setattr("reticent.verbs.risks.assess_each", wrong)
+    monkeypatch.setattr("reticent.verbs.risks.assess_named", wrong)
     run_of_it = ["--sample-rate", "0.1", "--steps", "9"] if kind == "dpsgd" else []
     err = refused(capsys, "risk", kind, "--noise-multiplier", "1", *run_of_it)
     assert err == f"reticent: {shown} must be y, got 'x'\n"
@@ -257,7 +257,7 @@ def test_a_full_disk_for_scores_keeps_the_old_file(name, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_anywhere_else_is_one_line(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("reticent.verbs.risks.assess_each", _full)
+    monkeypatch.setattr("reticent.verbs.risks.assess_named", _full)
     assert "No space left on device" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 

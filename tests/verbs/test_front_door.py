@@ -223,7 +223,7 @@ def test_calibrate_takes_targets_as_keywords():
     ):
         with pytest.raises(ParameterError, match=r"(target|keyword) must be"):
             rt.calibrate(RUN, **wrong)
-    with pytest.raises(ParameterError, match="noise_multiplier"):
+    with pytest.raises(ParameterError, match="noise-multiplier"):
         rt.calibrate(RUN, advantage=0.1, unknown="noise")
 
 
@@ -278,8 +278,6 @@ def test_compare_puts_attackers_side_by_side():
     assert rows[1]["value"] == pytest.approx(found[1].value, rel=1e-9, abs=0)
     assert rows[1]["noise_ratio"] == pytest.approx(found[1].value / found[0].value, rel=1e-9, abs=0)
     assert rows[1]["mechanism"]["noise_multiplier"] == rows[1]["value"]
-    with pytest.raises(ParameterError, match="one; take one"):
-        _ = found.value
 
 
 def test_a_release_that_was_forgotten_is_asked_for():
@@ -360,8 +358,11 @@ def test_a_wrong_argument_is_answered_with_the_nearest(call, meant):
         (lambda: rt.audit([1.0, 2.0], [0.0, 1.0], fprs=[None]), "fprs must be a finite number"),
         (lambda: rt.audit([1.0, 2.0], [0.0, 1.0], claim={"a": 1}), "claim must be curves by name"),
         (lambda: rt.calibrate(PLAIN, advantage=0.1, unknown=3), "unknown must be one of .* got 3"),
-        (lambda: rt.calibrate_samplers(advantage=0.1, dataset_size=9, epochs=1, batch_size="9"), "batch_size must be"),
-        (lambda: rt.calibrate_samplers(advantage=0.1, dataset_size=9, epochs=1, samplers=3), "sampler must be one of"),
+        (
+            lambda: rt.calibrate_samplers(advantage=0.1, dataset_size=9, epochs=1, batch_size="nine"),
+            "batch_size must be",
+        ),
+        (lambda: rt.calibrate_samplers(advantage=0.1, dataset_size=9, epochs=1, sampler=3), "sampler must be one of"),
         (lambda: rt.certify(PLAIN, policy=3), "policy must be a path, got 3"),
         (lambda: rt.certify(PLAIN, created=3), "created must be a text, got 3"),
         (lambda: rt.verify(rt.certify(PLAIN), tolerance="x"), "tolerance must be a finite number >= 0, got 'x'"),

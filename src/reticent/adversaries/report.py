@@ -86,6 +86,7 @@ def risk_document(
     assessments: Sequence[Assessment],
     questions: Questions,
     skipped: Mapping[str, Message | str],
+    warnings: Mapping[str, str],
 ) -> RiskDocument:
     """Everything that ``reticent risk`` prints, as one record."""
     records = [assessment_record(a, questions) for a in assessments]
@@ -94,4 +95,5 @@ def risk_document(
         assessments=records,
         conditions=condition_texts(records),
         skipped={name: said(reason) for name, reason in skipped.items()},
+        warnings=dict(warnings),
     )

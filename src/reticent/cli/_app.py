@@ -16,7 +16,7 @@ import click
 from reticent import __version__
 from reticent.cli._limits import own_process
 from reticent.cli._mistakes import one_line, usage
-from reticent.errors import ExtensionError, ParameterError, ReticentError
+from reticent.errors import ArtifactError, ExtensionError, ParameterError, ReticentError
 from reticent.text import one_of, printable
 
 VERBS = {
@@ -166,6 +166,7 @@ def _type(kind: Any) -> Any:
     return _Place(path_type=Path) if kind is Path else kind
 
 
+_LARGEST = 64 << 20
 _CUT_OFF = 141
 """The exit code where nobody reads on, as shells say it: 128 and SIGPIPE. Of click it is 1, which is a breach."""
 JSON = option("json", bool, "Print strict JSON and nothing else.")
@@ -188,7 +189,40 @@ def _root(version: bool, data: Path | None) -> None:
         os.environ["RETICENT_DATA"] = str(data)
 
 
-app = Listing(
+def _by_request(verb: str) -> Verb:
+    """The command that takes the request from a file.
+
+    Raises:
+        ArtifactError: the verb takes none.
+    """
+    room = import_module(f"reticent.cli.{VERBS[verb][0]}")
+    if not hasattr(room, "asked"):
+        raise ArtifactError(f"{verb} takes no --request")
+    kinds: dict[Any, Any] = room.asked()
+    also = getattr(room, "SHOWN_BY", ())
+
+    @command(verb, option("request", Path, "The request, in JSON.", required=True), *also, JSON, help=VERBS[verb][1])
+    def run(json: bool, request: Path, **given: Any) -> None:
+        from reticent.io import strict
+
+        document = strict.load(request, _LARGEST)
+        stated = document.get("verb") if isinstance(document, dict) else None
+        kind = next((one for one in kinds if one.verb == stated), next(iter(kinds)))
+        kinds[kind](kind.of_document(document, str(request)), given, json)
+
+    return run
+
+
+class _Root(Listing):
+    """All verbs; one that is given a request needs no further word."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args[0] in VERBS and any(word.split("=")[0] == "--request" for word in args[1:]):
+            return args[0], _by_request(args[0]), args[1:]
+        return super().resolve_command(ctx, args)
+
+
+app = _Root(
     "reticent",
     lambda: {verb: line for verb, (_, line) in VERBS.items()},
     _verb,

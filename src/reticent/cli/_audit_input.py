@@ -26,16 +26,15 @@ from reticent.auditing import (
 )
 from reticent.auditing.files import check_score_path
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import adversaries_of, method_of, told_apart
+from reticent.cli._options import adversaries_of, told_apart
 from reticent.cli._refusals import leave_out
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io.outputs import refuse_existing
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism
-from reticent.pairs.neighbouring import relation_of
 from reticent.text import one_of
-from reticent.verbs.documents import release_in
-from reticent.verbs.risks import answered
+from reticent.verbs.releases import Release
+from reticent.verbs.risks import Assess
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
@@ -236,7 +235,7 @@ def mechanism_of(
     if claim is not None:
         said = {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "steps": steps}
         leave_out(said, ": the file of --claim says it")
-        return release_in(claim).mechanism
+        return Release.of(claim).mechanism
     if noise_multiplier is None:
         leave_out({"sample_rate": sample_rate, "steps": steps, "dimension": dimension}, _NO_RELEASE)
         return None
@@ -263,10 +262,9 @@ def claims_of(
     else:
         names = against or ["worst-case"]
         _, attackers = told_apart(type(mechanism), names, given)
-        adversaries, everything = adversaries_of(names, attackers, option="against")
-        relation, how = relation_of(given["neighbouring"]), method_of(given["method"])
-        results, _ = answered(mechanism, adversaries, everything, relation, how)
-        for result in results:
+        who = adversaries_of(names, attackers, option="against")
+        how = {name: given[name] for name in ("neighbouring", "method")}
+        for result in Assess.of(release=mechanism, adversary=who, **how).answer():
             claims[f"{result.adversary.name} ({result.neighbouring})"] = result.curve
     for mu in against_mu:
         claims[f"mu={mu!r}"] = GaussianTradeOff(mu)

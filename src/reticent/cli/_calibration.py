@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from reticent.calibration import BayesSecurity, MeanRuns, Unknown
-from reticent.calibration.spelling import forms
-from reticent.cli._app import option
 from reticent.cli._options import mechanism_given
 from reticent.cli._refusals import leave_out
 from reticent.errors import ParameterError
@@ -18,7 +16,6 @@ from reticent.text import digits, one_of
 _SEARCHED = ", as it is what is searched"
 _STAND_IN = {"sample_rate": 0.5}
 
-TARGET = option("target", str, f"{forms()}.", required=True)
 MEAN_RUNS = "mean-runs"
 
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reticent.cli._app import argument
 from reticent.errors import ArtifactError
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 LEDGER = argument(
     "file",
@@ -38,11 +34,3 @@ def say_warnings(warnings: Mapping[str, str]) -> None:
 
     for name, text in warnings.items():
         say(f"! {name}: {text}")
-
-
-def with_warnings(document: BaseModel, warnings: Mapping[str, str]) -> BaseModel:
-    """The document with the warnings of its ledger, text by name."""
-    from pydantic import create_model
-
-    kind = create_model(type(document).__name__, __base__=type(document), warnings=(dict[str, str], ...))
-    return kind(**dict(document), warnings=dict(warnings))

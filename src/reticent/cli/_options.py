@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,38 +13,16 @@ from reticent import _check
 from reticent.cli._app import Listing, option
 from reticent.cli._limits import SECONDS
 from reticent.errors import ParameterError
-from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
+from reticent.mechanisms import MECHANISMS, Mechanism, Selection
 from reticent.mechanisms.selection import runs_called
 from reticent.pairs.runs import RUNS
 from reticent.registry import Parameter, parameters_of, typed
 from reticent.text import listed
 
+if TYPE_CHECKING:
+    from reticent.verbs.names import Attackers
+
 TIMEOUT = option("timeout", float, "Give up after this many seconds.", SECONDS)
-
-
-SECRETS = (
-    option(
-        "secret_bits",
-        float,
-        "A secret of so many bits (min-entropy) in one person's records: 13.29 for a random PIN of four digits, 14.83 "
-        "for a date of birth in 80 years, 128 for a key; repeatable.",
-        many=True,
-    ),
-    option("guesses", int, "Guesses of that secret; repeatable. Default: 1.", many=True),
-)
-"""What a secret is, for a question about how likely it is guessed."""
-
-
-def secrets_of(given: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
-    """Fields of ``Questions`` from what was typed for ``SECRETS``.
-
-    Raises:
-        ParameterError: guesses are given, and no secret.
-    """
-    bits, guesses = given["secret_bits"], given["guesses"]
-    if guesses and not bits:
-        raise ParameterError("guesses", guesses[0], "given with --secret-bits")
-    return {"secret_bits": bits, **({"guesses": guesses} if guesses else {})} if bits else {}
 
 
 def _typed(parameter: Parameter) -> type:
@@ -93,7 +71,7 @@ def selected(mechanism: Mechanism, given: Mapping[str, Any]) -> Mechanism:
 def who_attacks(
     known: Iterable[click.Parameter] = (), default: str | None = None, *, many: bool = True, flag: str = "--adversary"
 ) -> list[click.Option]:
-    """``--adversary`` with what any attacker takes, ``--neighbouring`` and ``--method``.
+    """``--adversary`` with what any attacker takes.
 
     Args:
         known: options of the verb: what an attacker takes by one of their names is stated by that option.
@@ -101,7 +79,7 @@ def who_attacks(
         many: several may be named.
         flag: instead of ``--adversary``.
     """
-    return [_adversary_option(default, many=many, flag=flag), *_adversary_options(known), *_curve_options()]
+    return [_adversary_option(default, many=many, flag=flag), *_adversary_options(known)]
 
 
 def _adversary_options(known: Iterable[click.Parameter]) -> list[click.Option]:
@@ -134,21 +112,6 @@ def _adversary_option(default: str | None, *, many: bool, flag: str) -> click.Op
     if not many:
         return option(name, str, f"The attacker: {names}.", default, flag=flag)
     return option(name, str, f"Attacker: {names} or all; repeatable. Default: {default}.", flag=flag, many=True)
-
-
-def _curve_options() -> list[click.Option]:
-    """``--neighbouring`` and ``--method``."""
-    from reticent.adversaries import ADVERSARIES, Method
-
-    others: dict[str, list[str]] = {}
-    for name, kind in ADVERSARIES.items():
-        if kind.relation is not Neighbouring.ADD_REMOVE:
-            others.setdefault(kind.relation.value, []).append(name)
-    own = "".join(f", and {relation} for {listed(names)}" for relation, names in others.items())
-    return [
-        option("neighbouring", str, f"{', '.join(Neighbouring)}. Default: add-remove{own}."),
-        option("method", str, f"{', '.join(Method)}. Default: that of each attacker."),
-    ]
 
 
 def per_mechanism(
@@ -204,13 +167,6 @@ def mechanism_given(
     return selected(kind(**fields), given)
 
 
-def method_of(text: str | None) -> Any:
-    """``--method`` as a type; None, where nothing was stated, leaves it to each attacker."""
-    from reticent.adversaries import Method
-
-    return None if text is None else _check.member(Method, method=text)
-
-
 def _counting() -> set[str]:
     """Who takes the number of trained parameters from ``--dimension`` where nothing else states it."""
     from reticent.adversaries import ADVERSARIES
@@ -254,13 +210,15 @@ def say_if_unused(dimension: int | None, names: Sequence[str]) -> None:
         click.echo(f"{note}; add --adversary {takers[0]} for an attacker who does", err=True)
 
 
-def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str = "adversary") -> Any:
-    """The attackers named, with the parameters that were typed; and whether all of them were asked for.
+def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str = "adversary") -> Attackers:
+    """The attackers named, with the parameters that were typed.
 
     Raises:
         ParameterError: a name is unknown, or a parameter is given that no attacker named here takes.
     """
     from reticent.adversaries.base import adversaries_named, adversary_parameters
+    from reticent.verbs.names import Attackers
 
     known = {parameter.name for _, parameter in adversary_parameters()}
-    return adversaries_named(names, {name: value for name, value in given.items() if name in known}, option)
+    typed = {name: value for name, value in given.items() if name in known}
+    return Attackers(*adversaries_named(names, typed, option))

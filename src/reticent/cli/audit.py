@@ -12,6 +12,7 @@ from reticent.auditing import Design, Finding, Scores, Unit, save_scores
 from reticent.auditing import audit as judge
 from reticent.auditing import plan_audit as plan
 from reticent.cli._app import JSON, argument, command, option
+from reticent.cli._asking import options_of
 from reticent.cli._audit_input import (
     check_before_work,
     check_fit,
@@ -31,6 +32,7 @@ from reticent.cli._progress import note, progress_bar, reporting
 from reticent.cli._refusals import leave_out
 from reticent.cli._tables import print_json
 from reticent.curves import GaussianTradeOff
+from reticent.verbs.risks import Assess
 
 _OF_ONE_RECORD = (
     "note: the scores of single records are private, low ones too: no guarantee covers them, and they promise a person "
@@ -89,6 +91,7 @@ def audit() -> click.Command:
         option("html", Path, "Write a page for people, with its picture as .svg and .png."),
         option("private", bool, "In the page, show how the scores of single records are distributed."),
         *who_attacks(_OF_RELEASE, flag="--against"),
+        *options_of(Assess, "neighbouring", "method"),
         JSON,
     )(_audit)
 

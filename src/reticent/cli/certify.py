@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,10 @@ from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.cli._app import JSON, argument, command, option, several
+from reticent.cli._asking import Do, asking, options_of, typed_for
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import SECRETS, mechanism_options, secrets_of, selected
+from reticent.cli._options import mechanism_options, selected
 from reticent.cli._progress import waiting
 from reticent.cli._refusals import leave_out
 from reticent.cli._tables import print_assessments, print_json, say
@@ -28,11 +30,11 @@ from reticent.io.times import moment
 from reticent.languages import languages
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.registry import gathered
-from reticent.risk.report import Questions
 from reticent.samplers import INDEPENDENT
 from reticent.text import did_you_mean, one_of
-from reticent.verbs.documents import certify as certify_anything
+from reticent.verbs.documents import Certify
 from reticent.verbs.releases import dpsgd
+from reticent.verbs.request import Request
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -44,17 +46,68 @@ PARAMETERS = "dpsgd"
 """Instead of a run: the options are all that is known, and the certificate says so."""
 
 
-_DECLARED = (
-    option("subject", str, "What is certified; default: the data set."),
-    option("issuer", str, "Who answers for the certificate."),
-    option("purpose", str, "What the model is for."),
-    option("expires", str, "Date from which it must not be relied on."),
-)
+_OF_RUNS = ("subject", "issuer", "purpose", "expires")
 _PARAMETERS = [one for one in mechanism_options(DPSGD, f"With {PARAMETERS}: ") if one.name != "batches_per_epoch"]
+SHOWN_BY = (
+    option("out", Path, "Folder for the certificate; default: next to the run."),
+    option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
+    option("run_key", Path, "Public key that signed the run; default: that of --sign."),
+    option("language", str, "A page in this language beside the English one: de or fr; may be repeated.", many=True),
+    option("include_private", bool, "Show numbers that depend on private data in the page."),
+)
 
 
-@command(
+def _ask(given: dict[str, Any]) -> Certify:
+    """The request, with everything checked that can be before a configuration is trained."""
+    source, more = given["source"], given["more"]
+    parameters = {name: given[name] for one in _PARAMETERS if given[name := str(one.name)] is not None}
+    if more:
+        _no_options_of_one(parameters, given["publish"], given["run_key"])
+    alone = str(source) == PARAMETERS and not source.exists()
+    _check_source(source, alone, more, parameters, given["run_key"])
+    _check_declaration({name: given[name] for name in _OF_RUNS})
+    if given["contraction"] is not None:
+        _check.rate(contraction=given["contraction"])
+    consents = consents_of(given["publish"])
+    release = (source, *more) if more else _mechanism(parameters) if alone else source
+    return Certify.of(release=release, **{**typed_for(Certify, given), "publish": consents})
+
+
+def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
+    """Train a configuration, certify, write the files and say what they say."""
+    from reticent.certificates.signature import signed
+    from reticent.certificates.store import write_certificate
+
+    keys, spoken = [private_key(path) for path in given["sign"]], given["language"]
+    for code in spoken:
+        if code not in languages():
+            raise ParameterError("language", code, one_of(code, languages()))
+    policy = None if request.policy is None else load_policy(Path(str(request.policy)))
+    request, folder = _opened(replace(request, policy=policy), given["out"], keys, given["run_key"])
+    with waiting("assessing") as progress:
+        certified = request.answer(progress)
+    certificate = certified.certificate
+    private = given["include_private"]
+    files = write_certificate(certificate, folder, include_private=private, languages=spoken, key=keys)
+    if json:
+        click.echo(signed(certificate, *keys).to_json(), nl=False)
+        return
+    _print_certificate(certificate, certified.alone)
+    rests_on = {one.key for assessment in certificate.assessments for one in assessment.conditions}
+    stated = not isinstance(request.release, (str, Path, tuple))
+    if stated and given.get("sampler", True) is None and INDEPENDENT.condition.key in rests_on:
+        say(f"! without --sampler you declare: {INDEPENDENT.condition.says}", indent=2)
+    click.echo(f"\nopen {files.page}")
+    for code in spoken:
+        if code != "en":
+            click.echo(f"open {files.page.with_suffix(f'.{code}.html')}")
+    click.echo(f"complete, not for publication: {files.complete}")
+
+
+certify = asking(
     "certify",
+    _ask,
+    _do,
     argument(
         "source",
         Path,
@@ -62,84 +115,33 @@ _PARAMETERS = [one for one in mechanism_options(DPSGD, f"With {PARAMETERS}: ") i
         "A finished run, a configuration to train, a ledger or event in JSON, or the word dpsgd for parameters alone.",
     ),
     several("more", Path, "More releases from the same records: all together are certified, each alone beside it."),
-    option("out", Path, "Folder for the certificate; default: next to the run."),
-    *_DECLARED,
-    option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
-    option("run_key", Path, "Public key that signed the run; default: that of --sign."),
-    option("policy", Path, "Limits to judge the risks by: the certificate says which of them are met."),
-    option("language", str, "A page in this language beside the English one: de or fr; may be repeated.", many=True),
-    option("publish", str, "Show about your own records: names (of files and columns) or accuracy.", many=True),
-    option("include_private", bool, "Show numbers that depend on private data in the page."),
-    *SECRETS,
-    option(
-        "contraction",
-        float,
-        "You declare: nobody sees but the last weights, and each update brings weights closer together by this factor.",
-    ),
+    *options_of(Certify),
+    *SHOWN_BY,
     *_PARAMETERS,
-    JSON,
+    help="Certify a run, a ledger, or parameters under every attacker; a configuration is trained first.",
 )
-def certify(
-    source: Path,
-    more: tuple[Path, ...],
-    out: Path | None,
-    sign: tuple[Path, ...],
-    run_key: Path | None,
-    policy: Path | None,
-    language: tuple[str, ...],
-    publish: tuple[str, ...],
-    include_private: bool,
-    json: bool,
-    **given: Any,
-) -> None:
-    """Certify a run, a ledger, or parameters under every attacker; a configuration is trained first."""
-    from reticent.certificates.signature import signed
-    from reticent.certificates.store import write_certificate
 
-    declared, typed = ({str(one.name): given[str(one.name)] for one in group} for group in (_DECLARED, _PARAMETERS))
-    parameters = {name: value for name, value in typed.items() if value is not None}
-    if more:
-        _no_options_of_one(parameters, publish, run_key)
-    alone = str(source) == PARAMETERS and not source.exists()
-    _check_source(source, alone, more, parameters, run_key)
-    keys = [private_key(path) for path in sign]
-    _check_declaration(declared)
-    asked: dict[str, Any] = secrets_of(given)
-    Questions(**asked)
-    if given["contraction"] is not None:
-        asked["contraction"] = _check.rate(contraction=given["contraction"])
-    consents = consents_of(publish)
-    for code in language:
-        if code not in languages():
-            raise ParameterError("language", code, one_of(code, languages()))
-    limits = None if policy is None else load_policy(policy)
-    what: Mechanism | Path | Run | list[Path]
-    if more:
-        what, folder = [source, *more], out or Path("together-certificate")
-    elif alone:
-        what, folder = _mechanism(parameters), out or Path(f"{PARAMETERS}-certificate")
-    elif source.suffix == ".json":
-        what, folder = source, out or _beside(source.resolve().with_suffix(""))
-        declared["run_signed_by"] = signer_of(source, keys, run_key)
-    else:
-        run, folder = _run(source, out, keys)
-        what, declared["run_signed_by"] = run, signer_of(run.path, keys, run_key)
-    with waiting("assessing") as progress:
-        certified = certify_anything(what, publish=consents, policy=limits, progress=progress, **asked, **declared)
-        certificate = certified.certificate
-    files = write_certificate(certificate, folder, include_private=include_private, languages=language, key=keys)
-    if json:
-        click.echo(signed(certificate, *keys).to_json(), nl=False)
-        return
-    _print_certificate(certificate, certified.alone)
-    rests_on = {one.key for assessment in certificate.assessments for one in assessment.conditions}
-    if alone and typed["sampler"] is None and INDEPENDENT.condition.key in rests_on:
-        say(f"! without --sampler you declare: {INDEPENDENT.condition.says}", indent=2)
-    click.echo(f"\nopen {files.page}")
-    for code in language:
-        if code != "en":
-            click.echo(f"open {files.page.with_suffix(f'.{code}.html')}")
-    click.echo(f"complete, not for publication: {files.complete}")
+
+def asked() -> dict[type[Request], Do]:
+    """The requests that the verb takes, and what is done with them."""
+    return {Certify: _do}
+
+
+def _opened(
+    request: Certify, out: Path | None, keys: list[Ed25519PrivateKey], run_key: Path | None
+) -> tuple[Certify, Path]:
+    """The request about a run that is there and who signed it, and the folder of its certificate."""
+    what = request.release
+    if isinstance(what, tuple):
+        return request, out or Path("together-certificate")
+    if not isinstance(what, (str, Path)):
+        return request, out or Path(f"{PARAMETERS}-certificate")
+    source = Path(what)
+    if source.suffix == ".json":
+        signer = signer_of(source, keys, run_key)
+        return replace(request, run_signed_by=signer), out or _beside(source.resolve().with_suffix(""))
+    run, folder = _run(source, out, keys)
+    return replace(request, release=run, run_signed_by=signer_of(run.path, keys, run_key)), folder
 
 
 def _check_source(

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
 from reticent.calibration import NoiseMultiplier
-from reticent.calibration.spelling import target_of
-from reticent.cli._app import JSON, argument, command
-from reticent.cli._calibration import TARGET, release_of, shown
+from reticent.cli._app import argument
+from reticent.cli._asking import Do, asking, options_of, showing, typed_for
+from reticent.cli._calibration import release_of, shown
 from reticent.cli._options import (
     adversaries_of,
     first_line,
     mechanism_options,
-    method_of,
     per_mechanism,
     say_if_unused,
     told_apart,
     who_attacks,
 )
-from reticent.cli._progress import waiting
-from reticent.cli._tables import print_conditions, print_json, print_table, say
+from reticent.cli._tables import print_conditions, print_table, say
 from reticent.mechanisms import Mechanism
-from reticent.verbs.noise import compare as compare_each
+from reticent.verbs.noise import Calibrations, Compare
+from reticent.verbs.request import Request
 
 _NOISE = "noise_multiplier"
 
@@ -34,32 +33,25 @@ _NOISE = "noise_multiplier"
 def _of_kind(kind: type[Mechanism]) -> click.Command:
     own = [parameter for parameter in mechanism_options(kind) if parameter.name != _NOISE]
 
-    @command(kind.name, TARGET, *own, *who_attacks(own, ALL), JSON, help=first_line(kind))
-    def of_kind(json: bool, **given: Any) -> None:
-        release, _ = told_apart(kind, given["adversary"] or [ALL], given)
-        _answer(release_of(kind, "noise-multiplier", release), json, given)
+    def ask(given: dict[str, Any]) -> Compare:
+        stated, _ = told_apart(kind, given["adversary"] or [ALL], given)
+        return _request(release_of(kind, "noise-multiplier", stated), given)
 
-    return of_kind
+    more = (*own, *who_attacks(own, ALL), *options_of(Compare))
+    return asking(kind.name, ask, showing(_show), *more, help=first_line(kind))
 
 
 _RUN = "A finished run: its sampling and steps, with other noise."
 
 
 def _of_run() -> click.Command:
-    @command(
-        "run",
-        argument("folder", Path, "RUN", "A finished run directory."),
-        TARGET,
-        *who_attacks(default=ALL),
-        JSON,
-        help=_RUN,
-    )
-    def of_run(folder: Path, json: bool, **given: Any) -> None:
+    def ask(given: dict[str, Any]) -> Compare:
         from reticent.training import load_run
 
-        _answer(load_run(folder).ledger.equal_steps(), json, given)
+        return _request(load_run(given["folder"]).ledger.equal_steps(), given)
 
-    return of_run
+    folder = argument("folder", Path, "RUN", "A finished run directory.")
+    return asking("run", ask, showing(_show), folder, *who_attacks(default=ALL), *options_of(Compare), help=_RUN)
 
 
 compare = per_mechanism(
@@ -71,23 +63,20 @@ compare = per_mechanism(
 )
 
 
-def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
+def asked() -> dict[type[Request], Do]:
+    """The requests that the verb takes, and what is done with them."""
+    return {Compare: showing(_show)}
+
+
+def _request(release: Mechanism, given: Mapping[str, Any]) -> Compare:
     names = given["adversary"] or [ALL]
-    _, attackers = told_apart(type(mechanism), names, given)
-    chosen, _ = adversaries_of(names, attackers)
-    with waiting("compare:") as progress:
-        document = compare_each(
-            mechanism,
-            chosen,
-            target_of(given["target"]),
-            neighbouring=given["neighbouring"],
-            method=method_of(given["method"]) or Method.EXACT,
-            progress=progress,
-        ).document
-    if json:
-        print_json(document)
-        return
-    say_if_unused(given.get("dimension"), names)
+    _, attackers = told_apart(type(release), names, given)
+    return Compare.of(release=release, adversary=adversaries_of(names, attackers), **typed_for(Compare, given))
+
+
+def _show(found: Calibrations, given: Mapping[str, Any]) -> None:
+    document = found.document
+    say_if_unused(given.get("dimension"), given.get("adversary") or [ALL])
     rows = document.rows
     print_table(
         f"least noise multiplier for {document.target}",

@@ -2,104 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from reticent.cli._app import JSON, command, option
+from reticent.cli._app import option
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings
 from reticent.cli._options import (
-    SECRETS,
     adversaries_of,
     first_line,
     mechanism_given,
     mechanism_options,
-    method_of,
     per_mechanism,
     say_if_unused,
-    secrets_of,
     selected,
     selection_options,
     told_apart,
     who_attacks,
 )
 from reticent.mechanisms import Mechanism
-from reticent.pairs.neighbouring import relation_of
 
 if TYPE_CHECKING:
-    from reticent.verbs.documents import Release
+    from reticent.cli._asking import Do
+    from reticent.verbs.request import Request
+    from reticent.verbs.risks import Assessments
 
-_QUESTIONS = (
-    option("fpr", float, "False positive rate at which the TPR is reported; repeatable.", many=True),
-    option("delta", float, "Delta at which epsilon is reported; repeatable.", many=True),
-    option("epsilon", float, "Epsilon at which delta is reported; repeatable.", many=True),
-    option(
-        "prior",
-        float,
-        "Prior at which right guesses, and the worth of an accusation (PPV) at each --fpr, are reported; repeatable.",
-        many=True,
-    ),
-    *SECRETS,
-)
-
-_FULL = option("full", bool, "Every number, note and condition.")
+SHOWN_BY = (option("full", bool, "Every number, note and condition."),)
+_USUAL = ["worst-case"]
 
 
 def _of_file() -> click.Command:
-    @command("ledger", LEDGER, *selection_options(), *who_attacks(), *_QUESTIONS, _FULL, JSON, help=LEAF)
-    def of_file(file: Path, json: bool, **given: Any) -> None:
-        from reticent.verbs.documents import release_in
+    from reticent.cli._asking import asking, options_of, showing, typed_for
+    from reticent.verbs.releases import Release
+    from reticent.verbs.risks import Assess
 
-        release = release_in(file)
-        _assess(selected(release.mechanism, given), given["adversary"] or ["worst-case"], given, json, given, release)
-        if not json:
-            say_warnings(release.warnings)
+    def ask(given: dict[str, Any]) -> Assess:
+        release = Release.of(given["file"])
+        if given["selection"] is not None:
+            release = replace(release, mechanism=selected(release.mechanism, given), said=None)
+        who = adversaries_of(given["adversary"] or _USUAL, given)
+        return Assess.of(release=release, adversary=who, **typed_for(Assess, given))
 
-    return of_file
+    params = (LEDGER, *selection_options(), *who_attacks(), *options_of(Assess), *SHOWN_BY)
+    return asking("ledger", ask, showing(_show), *params, help=LEAF)
 
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
+    from reticent.cli._asking import asking, options_of, showing, typed_for
+    from reticent.verbs.risks import Assess
+
     own = mechanism_options(kind)
 
-    @command(kind.name, *own, *who_attacks(own), *_QUESTIONS, _FULL, JSON, help=first_line(kind))
-    def of_kind(json: bool, **given: Any) -> None:
-        names = given["adversary"] or ["worst-case"]
+    def ask(given: dict[str, Any]) -> Assess:
+        names = given["adversary"] or _USUAL
         release, attackers = told_apart(kind, names, given)
-        _assess(mechanism_given(kind, release), names, attackers, json, given, None)
-        if not json:
-            say_if_unused(given.get("dimension"), names)
+        who = adversaries_of(names, attackers)
+        return Assess.of(release=mechanism_given(kind, release), adversary=who, **typed_for(Assess, given))
 
-    return of_kind
+    return asking(
+        kind.name, ask, showing(_show), *own, *who_attacks(own), *options_of(Assess), *SHOWN_BY, help=first_line(kind)
+    )
 
 
 risk = per_mechanism("risk", "Risk of a release under each attacker.", _of_kind, {"ledger": (LEAF, _of_file)})
 
 
-def _assess(
-    mechanism: Mechanism,
-    names: Sequence[str],
-    attackers: Mapping[str, Any],
-    json: bool,
-    given: Mapping[str, Any],
-    file: Release | None,
-) -> None:
-    from reticent.adversaries.report import risk_document  # lists of commands are shown without them
-    from reticent.cli._ledger import with_warnings
-    from reticent.cli._tables import print_json, print_risk
-    from reticent.risk.report import Questions
-    from reticent.verbs.risks import answered
+def asked() -> dict[type[Request], Do]:
+    """The requests that the verb takes, and what is done with them."""
+    from reticent.cli._asking import showing
+    from reticent.verbs.risks import Assess
 
-    adversaries, everything = adversaries_of(names, attackers)
-    relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
-    witness = None if file is None else file.ledger
-    typed = {f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]}
-    questions = Questions(**typed, **secrets_of(given))
-    assessments, skipped = answered(mechanism, adversaries, everything, relation, method, witness)
-    document = risk_document(mechanism, assessments, questions, skipped)
-    if json:
-        print_json(document if file is None else with_warnings(document, file.warnings))
-    else:
-        more = [name for name, asked in (("ppv", "prior"), ("delta", "epsilon")) if given[asked]]
-        print_risk(document, more, full=given["full"])
+    return {Assess: showing(_show)}
+
+
+def _show(found: Assessments, given: Mapping[str, Any]) -> None:
+    from reticent.cli._tables import print_risk
+
+    print_risk(found.document, found.request.asks_for, full=given["full"])
+    say_warnings(found.request.release.warnings)
+    say_if_unused(given.get("dimension"), [one.name for one in found.request.adversary.each])

@@ -2,55 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
-from reticent.certificates.check import Checked, check
+from reticent.certificates.check import Checked
 from reticent.certificates.verify import ROUNDING, State
-from reticent.cli._app import JSON, argument, command, option
+from reticent.cli._app import argument, option
+from reticent.cli._asking import Do, asking, options_of, typed_for
 from reticent.cli._limits import limited
 from reticent.cli._options import TIMEOUT
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
 from reticent.io.outputs import refuse_foreign, write_output
+from reticent.verbs.request import Request
+from reticent.verbs.verifying import Verify
 
 _MOST_LINES = 20
 
 
-@command(
-    "verify",
-    argument("certificate", Path, "CERTIFICATE", "A certificate.json, certificate.public.json or page."),
-    option("key", Path, "Public key of the issuer: require its signature; may be repeated.", many=True),
-    option("threshold", int, "How many of several keys are enough; default: all."),
-    option("signature", Path, "A detached envelope; default: the embedded signatures."),
-    option("opening", Path, "A certificate.opening.json: open the commitments to the data."),
-    option("data", Path, "With --opening: the table that was trained on."),
-    option("weights", Path, "The file of weights: compare its fingerprint."),
-    option("browser_page", Path, "Also write a page that checks certificates in a browser, offline, without Python."),
-    option("tolerance", float, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0),
-    TIMEOUT,
-    JSON,
-)
-def verify(certificate: Path, browser_page: Path | None, timeout: float, json: bool, **given: Any) -> None:
-    """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
-    if browser_page is not None:
-        refuse_foreign(browser_page, BROWSER_MARK)
-    with limited(certificate, timeout), waiting("deriving") as progress:
-        found = check(certificate, **given, progress=progress)
-    if browser_page is not None:
-        write_output(browser_page, browser_checker(), BROWSER_MARK)
+def _do(request: Verify, given: Mapping[str, Any], json: bool) -> None:
+    """Compare, and say what was found; exit code 1 where something does not agree."""
+    path, page = Path(str(request.certificate)), given["browser_page"]
+    if page is not None:
+        refuse_foreign(page, BROWSER_MARK)
+    with limited(path, given["timeout"]), waiting("deriving") as progress:
+        found = request.answer(progress).checked
+    if page is not None:
+        write_output(page, browser_checker(), BROWSER_MARK)
     if json:
         click.echo(found.to_json(), nl=False)
     else:
-        say(_verdict(certificate, found) if found.accepted else f"{certificate}: REFUSED")
+        say(_verdict(path, found) if found.accepted else f"{path}: REFUSED")
         say(*_told(found) if found.accepted else _reasons(found), indent=2)
         say(*_declared(found), indent=2)
     if not found.accepted:
         raise click.exceptions.Exit(1)
+
+
+SHOWN_BY = (
+    option("browser_page", Path, "Also write a page that checks certificates in a browser, offline, without Python."),
+    TIMEOUT,
+)
+verify = asking(
+    "verify",
+    lambda given: Verify.of(certificate=given["certificate"], **typed_for(Verify, given)),
+    _do,
+    argument("certificate", Path, "CERTIFICATE", "A certificate.json, certificate.public.json or page."),
+    *options_of(Verify),
+    *SHOWN_BY,
+    help="Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked.",
+)
+
+
+def asked() -> dict[type[Request], Do]:
+    """The requests that the verb takes, and what is done with them."""
+    return {Verify: _do}
 
 
 def _verdict(path: Path, found: Checked) -> str:

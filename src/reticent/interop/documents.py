@@ -31,7 +31,7 @@ def release_from(document: Any, where: str) -> Mechanism | RunLedger:
     Raises:
         ArtifactError, UnsupportedError: as for ``read_statement``; or a ledger contradicts itself.
     """
-    found = _statement(document, where)
+    found = statement(document, where)
     if not isinstance(found, Mechanism):
         from reticent.certificates.ledger_rules import refuse_contradictions
 
@@ -46,10 +46,15 @@ def read_statement(path: Path) -> Mechanism | RunLedger:
         ArtifactError: it is missing, no strict JSON, or none of these.
         UnsupportedError: the event or process has no counterpart, or dp_accounting is not installed.
     """
-    return _statement(strict.load(path, _LARGEST), str(path))
+    return statement(strict.load(path, _LARGEST), str(path))
 
 
-def _statement(document: Any, where: str) -> Mechanism | RunLedger:
+def statement(document: Any, where: str) -> Mechanism | RunLedger:
+    """What a JSON document holds, whether or not a ledger agrees with itself; errors call it ``where``.
+
+    Raises:
+        ArtifactError, UnsupportedError: as for ``read_statement``.
+    """
     stated = document if isinstance(document, dict) else {}
     if "class_name" in stated:
         return mechanism_from_event_json(document, where)

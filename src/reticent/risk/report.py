@@ -127,13 +127,14 @@ class AssessmentRecord(Record):
 
 
 class RiskDocument(Record):
-    """What ``reticent risk`` prints."""
+    """What ``reticent risk`` prints; ``warnings`` are those of the ledger that was read, if there are any."""
 
     schema_: str = Field(default=RISK_SCHEMA, alias="schema")
     mechanism: dict[str, Any]
     assessments: list[AssessmentRecord]
     conditions: dict[str, ConditionText]
     skipped: dict[str, Said]
+    warnings: dict[str, str] = Field(default={}, exclude_if=lambda found: not found)
 
 
 @dataclass(frozen=True, slots=True)

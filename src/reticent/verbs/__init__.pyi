@@ -1,23 +1,32 @@
 """Every verb, and the tables that they answer with: see ``reticent.lazy``."""
 
 from reticent.verbs.documents import Certified as Certified
-from reticent.verbs.documents import Verified as Verified
+from reticent.verbs.documents import Certify as Certify
 from reticent.verbs.documents import certify as certify
-from reticent.verbs.documents import verify as verify
 from reticent.verbs.evidence import Audited as Audited
 from reticent.verbs.evidence import audit as audit
 from reticent.verbs.evidence import audit_loop as audit_loop
 from reticent.verbs.grids import Grid as Grid
 from reticent.verbs.grids import assess_each as assess_each
+from reticent.verbs.noise import Calibrate as Calibrate
+from reticent.verbs.noise import Calibrated as Calibrated
 from reticent.verbs.noise import Calibrations as Calibrations
+from reticent.verbs.noise import Compare as Compare
 from reticent.verbs.noise import calibrate as calibrate
 from reticent.verbs.noise import compare as compare
 from reticent.verbs.releases import dpsgd as dpsgd
+from reticent.verbs.request import Request as Request
+from reticent.verbs.risks import Assess as Assess
 from reticent.verbs.risks import Assessments as Assessments
 from reticent.verbs.risks import assess as assess
+from reticent.verbs.samplers import CalibrateSamplers as CalibrateSamplers
 from reticent.verbs.samplers import SamplerChoices as SamplerChoices
 from reticent.verbs.samplers import calibrate_samplers as calibrate_samplers
 from reticent.verbs.table import Table as Table
+from reticent.verbs.verifying import Verified as Verified
+from reticent.verbs.verifying import Verify as Verify
+from reticent.verbs.verifying import verify as verify
+from reticent.verbs.watching import Lint as Lint
 from reticent.verbs.watching import Linted as Linted
 from reticent.verbs.watching import lint as lint
 from reticent.verbs.watching import random_allocation as random_allocation

@@ -1,4 +1,4 @@
-"""``certify`` and ``verify``: certificates from whatever says what was run, and whether one agrees with itself."""
+"""``certify``: certificates from whatever says what was run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from reticent.adversaries.base import standard_adversaries
-from reticent.adversaries.from_ledger import witness_of
-from reticent.adversaries.witness import Witness
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.facts import unsupported
@@ -24,11 +22,13 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.pairs.neighbouring import relation_of
 from reticent.records.chain import chained
 from reticent.records.ledger import RunLedger, held, watched
-from reticent.risk.report import MEASURES
-from reticent.verbs.names import Who, adversaries, path_given, several
+from reticent.risk.report import MEASURES, Questions
+from reticent.verbs.names import ATTACKERS, RELATION, Attackers, Who
+from reticent.verbs.releases import WHAT, Release
+from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several
+from reticent.verbs.risks import OF_SECRETS
 from reticent.verbs.table import Cell, Table
 from reticent.verbs.together import OneRelease, released_together
 
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.axes import Axes
 
-    from reticent.certificates.check import Checked
     from reticent.certificates.store import CertificateFiles
-    from reticent.certificates.verify import Verification
+    from reticent.verbs.verifying import Verified
 
 
 class Certified(Table):
@@ -117,50 +116,104 @@ class Certified(Table):
 
     def verify(self) -> Verified:
         """Derive the whole document again and compare every number and sentence."""
+        from reticent.verbs.verifying import verify
+
         return verify(self.certificate)
 
 
-class Verified(Table):
-    """Whether a certificate is what follows from its facts; true in a condition if it is accepted.
+def _policy(name: str, said: Any) -> Policy | Path:
+    return said if isinstance(said, Policy) else PATH.read(name, said)
 
-    Attributes:
-        checked: every difference, what else was compared, and what is declared.
-    """
 
-    def __init__(self, checked: Checked) -> None:
-        self.checked = checked
+POLICY = Spelling(_policy, str, {"type": "string"}, Path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certify(Request):
+    """The certificate of a run, a ledger or a mechanism."""
+
+    verb = "certify"
+    release: Any = asked(WHAT, "A run, a ledger, a mechanism or an event, or the path of one; or several of these.")
+    subject: str | None = asked(TEXT, "What is certified; default: the data set.", None)
+    issuer: str | None = asked(TEXT, "Who answers for the certificate.", None)
+    purpose: str | None = asked(TEXT, "What the model is for.", None)
+    expires: str | None = asked(TEXT, "Date from which it must not be relied on.", None)
+    created: str | None = asked(TEXT, "Date of a certificate of parameters; default: today.", None)
+    publish: tuple[str, ...] = asked(
+        several(TEXT), "Show about your own records: names (of files and columns) or accuracy.", ()
+    )
+    run_signed_by: str | None = asked(replace(TEXT, typed=None), "Id of the key that signed the run.", None)
+    adversary: Attackers | None = asked(ATTACKERS, "Who attacks; default: all who need no measurement.", None)
+    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
+    secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())
+    guesses: tuple[float, ...] = asked(NUMBERS, "Guesses of that secret; default: 1.", (1,))
+    contraction: float | None = asked(
+        NUMBER,
+        "You declare: nobody sees but the last weights, and each update brings weights closer together by this factor.",
+        None,
+    )
+    policy: Policy | Path | None = asked(
+        POLICY, "Limits to judge the risks by: the certificate says which of them are met.", None
+    )
+
+    def __post_init__(self) -> None:
+        _ = self.questions  # a number outside of its domain is refused
 
     @property
-    def accepted(self) -> bool:
-        """Every number and sentence agrees, it has not expired, and all that was given to compare agrees."""
-        return self.checked.accepted
+    def questions(self) -> Questions:
+        """Where the curves are read."""
+        return replace(CERTIFICATE_QUESTIONS, secret_bits=self.secret_bits, guesses=self.guesses)
 
-    @property
-    def verification(self) -> Verification:
-        """How each number and sentence agrees with what was derived again."""
-        return self.checked.verification
+    def answer(self, progress: Callable[[str], None] | None = None) -> Certified:
+        """The certificate.
 
-    def __bool__(self) -> bool:
-        return self.accepted
+        Args:
+            progress: called with the name of each attacker before its numbers are computed.
 
-    def title(self) -> str:
-        verdict = "accepted" if self.accepted else "REFUSED"
-        return f"{verdict}: {self.verification.equal} numbers and sentences derived again and equal"
+        Raises:
+            ArtifactError, ParameterError: the release is none, or a declaration is malformed.
+            UnsupportedError: not even the worst case can be answered.
+        """
+        said: dict[str, Any] = {name: getattr(self, name) for name in _DECLARED}
+        limits = load_policy(self.policy) if isinstance(self.policy, Path) else self.policy
+        alone: list[str] = []
+        cited: tuple[CitedRelease | None, ...] = ()
+        if isinstance(self.release, tuple):
+            loops = [loop for one in self.release if (loop := watched(one)) is not None]
+            source: Any = chained(loops) if loops and len(loops) == len(self.release) else None
+            if source is None:
+                together = [_named(one, place) for place, one in enumerate(self.release, 1)]
+                source, alone = released_together(together), [line for one in together for line in one.alone()]
+                cited = tuple(one.cited() for one in together)
+                said["subject"] = self.subject or OF_SEVERAL.format(len(self.release))
+        else:
+            source = _opened(self.release)
+        if not isinstance(source, Mechanism):
+            if self.adversary is not None or self.neighbouring is not None or self.created is not None:
+                wanted = "a mechanism, if adversary, neighbouring or created is given"
+                raise ParameterError("what", type(source).__name__, wanted)
+            asked = {"questions": self.questions, "contraction": self.contraction, "policy": limits}
+            return Certified(_of_run(source, said, self.publish, {**asked, "progress": progress}))
+        known = {"subject": OF_PARAMETERS, "created": self.created or datetime.now(UTC).date().isoformat()}
+        known |= {name: text for name, text in said.items() if text is not None}
+        chosen = usual = standard_adversaries(contraction=self.contraction)
+        if self.adversary is not None:
+            chosen = (*self.adversary.each, *(who for who in usual if who.needs))
+        with _declaring():
+            declared = Declaration(**known, releases=cited if any(cited) else ())
+        found = certify_mechanism(
+            source,
+            declared,
+            adversaries=chosen,
+            neighbouring=self.neighbouring,
+            questions=self.questions,
+            policy=limits,
+            progress=progress,
+        )
+        return Certified(found, alone)
 
-    def columns(self) -> tuple[str, ...]:
-        return ("where", "state", "stated", "derived")
 
-    def rows(self) -> list[tuple[Cell, ...]]:
-        return [(d.leaf, d.state.value, d.stated, d.found) for d in self.verification.differences]
-
-    def to_json(self) -> str:
-        """What ``reticent verify --json`` prints."""
-        return self.checked.to_json()
-
-    def notes(self) -> list[str]:
-        """Why it is refused, what else was compared, and what a reader must know."""
-        declared = f"{len(self.verification.declared)} facts are declared: only a signature vouches for them."
-        return [*self.checked.problems, *self.checked.compared, *self.checked.reservations(), declared]
+_DECLARED = ("subject", "issuer", "purpose", "expires", "run_signed_by")
 
 
 @hinting
@@ -176,8 +229,8 @@ def certify(
     run_signed_by: str | None = None,
     adversary: Who | Sequence[Who] | None = None,
     neighbouring: Neighbouring | str | None = None,
-    secret_bits: float | Sequence[float] = (),
-    guesses: float | Sequence[float] = 1,
+    secret_bits: float | Sequence[float] | None = None,
+    guesses: float | Sequence[float] | None = None,
     contraction: float | None = None,
     policy: Policy | Path | str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -215,141 +268,9 @@ def certify(
         >>> certificate.verify().accepted
         True
     """
-    said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
-    said["run_signed_by"] = run_signed_by
-    questions = replace(
-        CERTIFICATE_QUESTIONS, secret_bits=several(secret_bits=secret_bits), guesses=several(guesses=guesses)
-    )
-    for name, text in {**said, "created": created}.items():
-        if text is not None and not isinstance(text, str):
-            raise ParameterError(name, text, "a text")
-    limits = policy if isinstance(policy, Policy) else None
-    if limits is None and (file := path_given(policy=policy)) is not None:
-        limits = load_policy(file)
-    alone: list[str] = []
-    cited: tuple[CitedRelease | None, ...] = ()
-    if isinstance(what, (list, tuple)):
-        loops = [loop for one in what if (loop := watched(one)) is not None]
-        source: Any = chained(loops) if loops and len(loops) == len(what) else None
-        if source is None:
-            together = [_named(one, place) for place, one in enumerate(what, 1)]
-            source, alone = released_together(together), [line for one in together for line in one.alone()]
-            cited = tuple(one.cited() for one in together)
-            said["subject"] = subject or OF_SEVERAL.format(len(what))
-    else:
-        source = _opened(what)
-    if isinstance(source, Mechanism):
-        today = created or datetime.now(UTC).date().isoformat()
-        known = {"subject": OF_PARAMETERS, "created": today}
-        known |= {name: text for name, text in said.items() if text is not None}
-        chosen = usual = standard_adversaries(contraction=contraction)
-        if adversary is not None:
-            chosen = (*adversaries(adversary), *(who for who in usual if who.needs))
-        with _declaring():
-            declared = Declaration(**known, releases=cited if any(cited) else ())
-        between = relation_of(neighbouring)
-        found = certify_mechanism(
-            source,
-            declared,
-            adversaries=chosen,
-            neighbouring=between,
-            questions=questions,
-            policy=limits,
-            progress=progress,
-        )
-        return Certified(found, alone)
-    if adversary is not None or neighbouring is not None or created is not None:
-        raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    asked = {"questions": questions, "contraction": contraction, "policy": limits, "progress": progress}
-    return Certified(_of_run(source, said, tuple(publish), asked))
-
-
-@hinting
-def verify(
-    certificate: Certified | Certificate | Path | str,
-    *,
-    key: Path | str | Sequence[Path | str] | None = None,
-    signature: Path | str | None = None,
-    weights: Path | str | None = None,
-    threshold: int | None = None,
-    opening: Path | str | None = None,
-    data: Path | str | None = None,
-    tolerance: float = 0.0,
-) -> Verified:
-    """Derive a certificate again and compare every number and sentence.
-
-    Args:
-        certificate: the document, or the path of its JSON file or page.
-        key: path of the issuer's public key, or several paths: all must have signed.
-        signature: path of a detached envelope; None takes the embedded signatures.
-        weights: path of the file of weights that the certificate must be about.
-        threshold: how many of several keys are enough.
-        opening: path of what opens the commitments to the data (``certificate.opening.json``).
-        data: with ``opening``: path of the table that was trained on.
-        tolerance: relative difference of numbers to accept, at most 1e-5.
-
-    Raises:
-        ArtifactError: a file cannot be read, the document cannot be derived, or a signature is given without a key.
-        ParameterError: it is neither a certificate nor a path.
-    """
-    from reticent.certificates.check import check
-
-    what: Certificate | Path
-    if isinstance(certificate, (str, Path)):
-        what = Path(certificate)
-    else:
-        what = certificate.certificate if isinstance(certificate, Certified) else certificate
-        if not isinstance(what, Certificate):
-            known = "a certificate, or the path of its file or page"
-            raise ParameterError("certificate", type(what).__name__, known)
-    keys = list(key) if isinstance(key, (list, tuple)) else [key]
-    return Verified(
-        check(
-            what,
-            key=[one for one in (path_given(key=each) for each in keys) if one is not None],
-            signature=path_given(signature=signature),
-            weights=path_given(weights=weights),
-            threshold=threshold,
-            opening=path_given(opening=opening),
-            data=path_given(data=data),
-            tolerance=tolerance,
-        )
-    )
-
-
-@dataclass(frozen=True)
-class Release:
-    """What a file says was released.
-
-    Attributes:
-        mechanism: the release; of a ledger, the safe reading of what ran.
-        warnings: what a reader of the ledger must know, as its certificate lists it; text by name.
-        ledger: that the file holds, if it is one.
-    """
-
-    mechanism: Mechanism
-    warnings: dict[str, str]
-    ledger: Witness | None = None
-
-
-def release_in(path: Path | str) -> Release:
-    """What the file at ``path`` says was released, read as ``certify`` reads it; of a folder, its ``ledger.json``.
-
-    Raises:
-        ArtifactError: it is neither a ledger nor a mechanism nor a DpEvent, or its ledger cannot be accounted.
-        UnsupportedError: the event has no counterpart.
-    """
-    from reticent.interop.documents import read_release
-
-    path = Path(path)
-    found = read_release(path / "ledger.json" if path.is_dir() else path)
-    if isinstance(found, Mechanism):
-        return Release(found, {})
-    try:
-        mechanism = found.mechanism()
-    except ParameterError as error:
-        raise ArtifactError(f"{path}: {error}") from None
-    return Release(mechanism, {fact.key: str(fact.text) for fact in found.faults}, witness_of(found))
+    given = dict(locals())
+    progress, release = given.pop("progress"), WHAT.read("what", given.pop("what"))
+    return Certify.of(release=release, **given).answer(progress)
 
 
 def _opened(what: Any) -> Any:
@@ -367,14 +288,9 @@ def _opened(what: Any) -> Any:
 
 def _named(release: Any, place: int) -> OneRelease:
     """What was released, what to call it, and the ledger that says so."""
-    if isinstance(release, (str, Path)):
-        found = release_in(release)
-        return OneRelease(str(release), found.mechanism, found.ledger)
-    ledger = witness_of(release)
-    stated = getattr(ledger, "mechanism", lambda: release)()
-    if not isinstance(stated, Mechanism):
-        raise ParameterError("what", type(release).__name__, "releases: mechanisms, ledgers, runs or files of these")
-    return OneRelease(f"release {place}", stated, ledger)
+    found = Release.of(release, "what")
+    name = str(release) if isinstance(release, (str, Path)) else f"release {place}"
+    return OneRelease(name, found.mechanism, found.ledger)
 
 
 def _of_run(

@@ -20,8 +20,8 @@ from reticent.errors import ParameterError, needing
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs.neighbouring import relation_of
-from reticent.verbs.names import several
-from reticent.verbs.risks import mechanism_of
+from reticent.verbs.releases import mechanism_of
+from reticent.verbs.request import NUMBERS
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def audit(
     elif non_member_scores is not None:
         raise ParameterError("non_member_scores", "given", "left out: the scores hold both", shown=False)
     claims = _claims(claim, neighbouring)
-    rates = several(fprs=fprs)
+    rates = NUMBERS.read("fprs", fprs)
     report = judge(
         scores, claims, delta=delta, fprs=rates, rule=rule, guesses=guesses, confidence=confidence, progress=progress
     )

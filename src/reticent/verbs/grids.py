@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from reticent import __version__, _check
+from reticent import __version__
 from reticent.adversaries import Method
-from reticent.adversaries.base import ALL
-from reticent.adversaries.codec import adversary_of, parameters
-from reticent.adversaries.report import risk_document
 from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.codec import mechanism_of as mechanism_in
-from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.short import in_short
-from reticent.pairs.neighbouring import relation_of
-from reticent.risk.report import MEASURES, Questions, RiskDocument
+from reticent.risk.report import MEASURES, RiskDocument
 from reticent.tasks import Engine, Kept, Local, Progress, Store, Task, execute
-from reticent.verbs.names import Who, adversaries, asks_for_all, path_given, several
-from reticent.verbs.risks import DEFAULT_DELTA, DEFAULT_FPR, answered
+from reticent.verbs.names import Who
+from reticent.verbs.request import PATH
+from reticent.verbs.risks import Assess
 from reticent.verbs.table import Cell, Table
 
 _KIND, _RESULT = "assess", "document"
@@ -38,15 +32,13 @@ class Grid(Table):
     Attributes:
         mechanisms: what was released, in the order given.
         documents: of each release every number with its enclosure, as ``rt.assess(...).document``.
-        questions: where the curves are read.
+        request: what was asked of the first; of the others all but the release is the same.
     """
 
-    def __init__(
-        self, mechanisms: Sequence[Mechanism], documents: Sequence[RiskDocument], questions: Questions
-    ) -> None:
-        self.mechanisms, self.documents, self.questions = tuple(mechanisms), tuple(documents), questions
+    def __init__(self, mechanisms: Sequence[Mechanism], documents: Sequence[RiskDocument], request: Assess) -> None:
+        self.mechanisms, self.documents, self.request = tuple(mechanisms), tuple(documents), request
         self._differ = _differing([document.mechanism for document in documents])
-        asked = [(name, at) for name in ("advantage", "tpr", "epsilon") for at in MEASURES[name].asked(questions)]
+        asked = [(name, at) for name, at in request.shown() if name in ("advantage", "tpr", "epsilon")]
         self._asked = [(MEASURES[name], at) for name, at in asked]
         self._leading, self._claim = len(self._differ) + 3, len(self._differ) + 2
 
@@ -80,9 +72,9 @@ def assess_each(
     adversary: Who | Sequence[Who] | None = None,
     *,
     neighbouring: Neighbouring | str | None = None,
-    method: Method | str = Method.EXACT,
-    fpr: float | Sequence[float] = DEFAULT_FPR,
-    delta: float | Sequence[float] = DEFAULT_DELTA,
+    method: Method | str | None = None,
+    fpr: float | Sequence[float] | None = None,
+    delta: float | Sequence[float] | None = None,
     engine: Engine | None = None,
     work: Path | str | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -105,18 +97,12 @@ def assess_each(
         UnsupportedError: nothing is proven for one of the combinations, or the engine cannot be reached.
         WorkerError: as ``reticent.tasks.execute``.
     """
-    releases, folder = _plain(mechanisms), path_given(work=work)
-    relation = relation_of(neighbouring)
-    questions = Questions(fprs=several(fpr=fpr), deltas=several(delta=delta))
-    asked = {
-        "version": __version__,
-        "adversaries": [[one.name, parameters(one)] for one in adversaries(adversary)],
-        ALL: asks_for_all(adversary),
-        "neighbouring": None if relation is None else relation.value,
-        "method": _check.member(Method, method=method).value,
-        "questions": {name: list(values) for name, values in asdict(questions).items()},
-    }
-    tasks = [Task(_KIND, {"mechanism": mechanism_record(one), **asked}) for one in releases]
+    said = dict(locals())
+    releases, work = _plain(said.pop("mechanisms")), said.pop("work")
+    folder = None if work is None else PATH.read("work", work)
+    engine, progress = said.pop("engine"), said.pop("progress")
+    requests = [Assess.of(release=one, **said) for one in releases]
+    tasks = [Task(_KIND, {"version": __version__, **one.document()}) for one in requests]
     plan, again = {"kind": _KIND, "releases": len(tasks)}, "" if folder is None else "the same call goes on with them"
     with ExitStack() as stack:
         if folder is None and engine not in (None, Local()):
@@ -124,19 +110,15 @@ def assess_each(
         store = Kept() if folder is None else Store(folder)
         execute(tasks, _document, store, engine, progress, plan=plan, again=again)
         found = [RiskDocument.model_validate_json(store.load(task)[_RESULT].tobytes()) for task in tasks]
-    return Grid(releases, found, questions)
+    return Grid(releases, found, requests[0])
 
 
 def _document(store: Store, task: Task) -> Mapping[str, np.ndarray]:
     """The work of one task: the JSON of a risk document, as bytes."""
     if task.kind != _KIND:
         raise ArtifactError(f"unknown kind of task {task.kind!r}")
-    asked = task.inputs
-    release, who = mechanism_in(asked["mechanism"]), [adversary_of(*one) for one in asked["adversaries"]]
-    between, how = relation_of(asked["neighbouring"]), Method(asked["method"])
-    questions = Questions(**{name: tuple(values) for name, values in asked["questions"].items()})
-    found, skipped = answered(release, who, asked[ALL], between, how)
-    text = risk_document(release, found, questions, skipped).model_dump_json(by_alias=True)
+    request = {name: value for name, value in task.inputs.items() if name != "version"}
+    text = Assess.of_document(request, "the task").answer().document.model_dump_json(by_alias=True)
     return {_RESULT: np.frombuffer(text.encode(), dtype=np.uint8)}
 
 

@@ -12,7 +12,8 @@ from reticent.adversaries import Assessment, WorstCase
 from reticent.adversaries.base import refuse_secrets
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError
-from reticent.verbs.risks import Assessments, mechanism_of
+from reticent.verbs.releases import mechanism_of
+from reticent.verbs.risks import Assessments
 
 
 def _of_anything(number: Callable[..., float]) -> Callable[..., float]:

@@ -1,21 +1,65 @@
-"""Who attacks, however it is said: an object, a name, or a list of both."""
+"""How the values of requests are said: in Python, in a file, or on a command line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reticent import _check
-from reticent.adversaries import Adversary, WorstCase, everybody
+from reticent.adversaries import Adversary, Method, WorstCase, everybody
 from reticent.adversaries.base import ALL, adversaries_named, adversary_called
 from reticent.errors import ParameterError
+from reticent.pairs.neighbouring import Neighbouring, relation_of
+from reticent.text import stated
+from reticent.verbs.request import Spelling
 
 Who = Adversary | str
 
 
+@dataclass(frozen=True)
+class Attackers:
+    """Who attacks.
+
+    Attributes:
+        each: in order, without repeats.
+        everybody: all of them are meant: those that cannot be answered are left out, with the reason.
+    """
+
+    each: tuple[Adversary, ...]
+    everybody: bool = False
+
+    @classmethod
+    def of(cls, who: Any) -> Attackers:
+        """From an adversary, its name, a record with its ``name``, or a list of these.
+
+        Raises:
+            ArtifactError, ParameterError: as for ``adversaries``.
+        """
+        return who if isinstance(who, Attackers) else cls(adversaries(who), asks_for_all(who))
+
+    def written(self) -> list[Any]:
+        """Names, and records where something is not as it is by default; ``all`` stands for those with defaults."""
+        usual = set(adversaries([ALL])) if self.everybody else set()
+        return [ALL] * self.everybody + [_written(one) for one in self.each if one not in usual]
+
+
+WORST = WorstCase()
+USUAL = Attackers((WORST,))
+"""Who attacks where nobody is named."""
+
+
+def _written(who: Adversary) -> Any:
+    from reticent.adversaries.codec import parameters
+
+    said = {name: value for name, value in parameters(who).items() if name in stated(who)}
+    return {"name": who.name, **said} if said else who.name
+
+
 def adversaries(who: Who | Sequence[Who] | None) -> tuple[Adversary, ...]:
     """The adversaries that are meant, in order and without repeats; None means the worst case.
+
+    Of ``all``, an attacker that is named besides is the one that is named.
 
     Raises:
         ParameterError: something is neither an adversary nor the name of one; the message has the nearest name.
@@ -23,7 +67,10 @@ def adversaries(who: Who | Sequence[Who] | None) -> tuple[Adversary, ...]:
     given = _listed(who)
     if not given:
         raise ParameterError("adversaries", given, "at least one adversary or name")
-    return tuple(dict.fromkeys(found for one in given for found in _meant(one)))
+    named = [found for one in given if one != ALL for found in _meant(one)]
+    usual = _meant(ALL) if ALL in given else ()
+    in_place = [[one for one in named if type(one) is type(each)] or [each] for each in usual]
+    return tuple(dict.fromkeys((*(one for found in in_place for one in found), *named)))
 
 
 def adversary(who: Who | None) -> Adversary:
@@ -32,7 +79,7 @@ def adversary(who: Who | None) -> Adversary:
     Raises:
         ParameterError: it is neither an adversary nor the name of one, or ``"all"``.
     """
-    return adversary_called(who)() if isinstance(who, str) else _meant(WorstCase() if who is None else who)[0]
+    return adversary_called(who)() if isinstance(who, str) else _meant(WORST if who is None else who)[0]
 
 
 def asks_for_all(who: Who | Sequence[Who] | None) -> bool:
@@ -42,13 +89,18 @@ def asks_for_all(who: Who | Sequence[Who] | None) -> bool:
 
 def _listed(who: Any) -> list[Any]:
     if who is None:
-        return [WorstCase()]
-    return [who] if isinstance(who, str) or not isinstance(who, Sequence) else list(who)
+        return [WORST]
+    return list(who) if isinstance(who, Sequence) and not isinstance(who, str) else [who]
 
 
 def _meant(who: object) -> tuple[Adversary, ...]:
     if isinstance(who, str):
         return adversaries_named([who])[0]
+    if isinstance(who, dict):
+        from reticent.adversaries.codec import adversary_of
+
+        record = dict(who)
+        return (adversary_of(str(record.pop("name", None)), record),)
     if isinstance(who, type) or not isinstance(who, Adversary):
         one = next(kind for kind in everybody().values() if kind.averaged)
         hint = f"an adversary such as rt.{one.__name__}(), or a name such as {one.name!r}"
@@ -56,18 +108,8 @@ def _meant(who: object) -> tuple[Adversary, ...]:
     return (who,)
 
 
-def path_given(**given: Any) -> Path | None:
-    """The one argument as a path, None where it is None."""
-    ((name, value),) = given.items()
-    if value is None:
-        return None
-    if not isinstance(value, (str, Path)):
-        raise ParameterError(name, value, "a path")
-    return Path(value)
-
-
-def several(**given: Any) -> tuple[float, ...]:
-    """The one argument as numbers, whether it is a number or several."""
-    ((name, values),) = given.items()
-    many = values if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
-    return tuple(_check.finite(**{name: x}) for x in many)
+_WHO = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["name"]}]}
+ATTACKERS = Spelling(lambda _, said: Attackers.of(said), Attackers.written, {"type": "array", "items": _WHO}, None)
+ATTACKER = Spelling(lambda _, said: adversary(said), _written, _WHO, None)
+RELATION = Spelling(lambda _, said: relation_of(said), str, {"enum": [*Neighbouring]}, str)
+METHOD = Spelling(lambda name, said: _check.member(Method, **{name: said}), str, {"enum": [*Method]}, str)

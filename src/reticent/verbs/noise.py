@@ -2,39 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from pydantic import Field
 
-from reticent import _check
-from reticent.adversaries import Assessment, Method, WorstCase
+from reticent.adversaries import Adversary, Assessment, Method, WorstCase
+from reticent.adversaries.base import ALL
+from reticent.adversaries.report import assessment_record
 from reticent.calibration.scale import NoiseScale
 from reticent.calibration.solve import Calibration, UnreachableError
 from reticent.calibration.solve import calibrate as solve
-from reticent.calibration.spelling import MEANT
-from reticent.calibration.spelling import target_of as spelt
-from reticent.calibration.targets import STATED, Target
-from reticent.calibration.unknowns import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.calibration.spelling import forms
+from reticent.calibration.targets import Target
+from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, Unknown, unknowns_of
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
-from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import ConditionRecord, Record, condition_records, strict
-from reticent.text import one_of
-from reticent.verbs.names import Who, adversaries
-from reticent.verbs.names import adversary as one_adversary
-from reticent.verbs.risks import mechanism_of
+from reticent.risk.report import (
+    SPOKEN,
+    AssessmentRecord,
+    ConditionRecord,
+    Questions,
+    Record,
+    condition_records,
+    strict,
+)
+from reticent.text import one_of, stated
+from reticent.verbs.names import ATTACKER, ATTACKERS, METHOD, RELATION, WORST, Attackers, Who
+from reticent.verbs.releases import RELEASE, Release
+from reticent.verbs.request import Request, Spelling, asked
 from reticent.verbs.table import Cell, Table
+from reticent.verbs.targets import TARGET, target_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_UNKNOWNS: dict[str, Any] = {
-    kind.name: kind for kind in (NoiseMultiplier, NoiseScale, SampleRate, Steps, BatchSize, MeanRuns)
-}
+Progress = Callable[[str], None]
+
+
+def _unknown(name: str, said: Any) -> Unknown | str:
+    """What is searched, as it is or by its name, with dashes."""
+    if not isinstance(said, (Unknown, str)):
+        raise ParameterError(name, said, one_of(str(said), _ANYWHERE))
+    return said.replace("_", "-") if isinstance(said, str) else said
+
+
+def _written(unknown: Unknown | str) -> str:
+    """Its name.
+
+    Raises:
+        UnsupportedError: it has bounds of its own, which no file can say.
+    """
+    if isinstance(unknown, str):
+        return unknown
+    if stated(unknown):
+        raise UnsupportedError("a request with bounds of your own on what is searched cannot be written")
+    return unknown.name.replace("_", "-")
+
+
+_ANYWHERE: dict[str, Unknown] = {"noise-scale": NoiseScale(), "mean-runs": MeanRuns()}
+"""What may be searched in any release, by name."""
+UNKNOWN = Spelling(_unknown, _written, {"type": "string"}, str)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrate(Request):
+    """The parameter that keeps an attacker below a target."""
+
+    verb = "calibrate"
+    release: Release = asked(RELEASE, "The release; its value of what is searched does not matter.")
+    target: Target = asked(TARGET, f"What has to be reached: {forms()}.")
+    unknown: Unknown | str | None = asked(UNKNOWN, "What is searched; default: the noise.", None)
+    adversary: Adversary = asked(ATTACKER, "Who attacks; default: the worst case.", WORST)
+    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: the attacker's own.", None)
+    method: Method | None = asked(METHOD, "How curves are evaluated; default: the attacker's own.", None)
+
+    @property
+    def searched(self) -> tuple[str, Unknown]:
+        """What is searched, with the name that it has for this release.
+
+        Raises:
+            ParameterError: the release has nothing of this name.
+        """
+        if isinstance(self.unknown, Unknown):
+            return _written(type(self.unknown)()), self.unknown
+        kinds = {**unknowns_of(type(self.release.mechanism.base)), **_ANYWHERE}
+        name = next(iter(kinds)) if self.unknown is None else self.unknown
+        for known, kind in kinds.items():
+            if name in (known, kind.name):
+                return known, kind
+        raise ParameterError("unknown", name, one_of(name, kinds))
+
+    def answer(self, progress: Progress | None = None) -> Calibrated:
+        """The value that meets the target.
+
+        Args:
+            progress: called with how many curves were evaluated.
+
+        Raises:
+            UnreachableError: no allowed value meets the target; it says which comes closest.
+            UnsupportedError: nothing is proven for this combination.
+        """
+        release, (name, unknown) = self.release.mechanism, self.searched
+        if isinstance(unknown, NoiseScale) and any(part.noise_multiplier == 0.0 for part in release.parts):
+            raise UnsupportedError("no factor gives noise to a release that has none; reticent lint says why")
+        said = None if progress is None else lambda n: progress(f"{n} evaluations")
+        how = self.method or Method.EXACT
+        found = solve(release, unknown, self.target, self.adversary, self.neighbouring, how, said)
+        return Calibrated(self.target, [found], {}, name, self.release.warnings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Request):
+    """The noise that each attacker would allow."""
+
+    verb = "compare"
+    release: Release = asked(RELEASE, "The release; its noise does not matter.")
+    target: Target = asked(TARGET, f"What has to be reached: {forms()}.")
+    adversary: Attackers = asked(ATTACKERS, "Who attacks; default: all.", Attackers.of(ALL))
+    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
+    method: Method | None = asked(METHOD, "How curves are evaluated; default: each attacker's own.", None)
+
+    def answer(self, progress: Progress | None = None) -> Calibrations:
+        """The least noise against each attacker; one that cannot be answered is named with its reason.
+
+        Args:
+            progress: called with the name of each attacker before the search for it.
+        """
+        how, found, skipped = self.method or Method.EXACT, [], {}
+        for who in self.adversary.each:
+            if progress is not None:
+                progress(who.name)
+            try:
+                asked = (self.release.mechanism, NoiseMultiplier(), self.target, who, self.neighbouring, how)
+                found.append(solve(*asked))
+            except (UnsupportedError, UnreachableError, ParameterError) as error:
+                skipped[who.name] = str(error)
+        return Calibrations(self.target, found, skipped)
 
 
 class ComparisonRow(Record):
@@ -65,7 +173,33 @@ class Comparison(Record):
     skipped: dict[str, str]
 
 
-def stated_of(answer: Calibration, found: Assessment) -> dict[str, Any]:
+class WorstCaseRecord(AssessmentRecord):
+    """The worst case at the answer; ``achieved`` is the risk that the target limits."""
+
+    achieved: float | None
+
+
+class CalibrationDocument(Record):
+    """What ``reticent calibrate --json`` prints; ``warnings`` are those of the ledger that was read, if any."""
+
+    schema_: str = Field(default="reticent.calibration/2", alias="schema")
+    unknown: str
+    value: float
+    target: str
+    achieved: float | None
+    slack: float
+    adversary: str
+    neighbouring: str
+    method: str
+    claim: str
+    conditions: list[ConditionRecord]
+    mechanism: dict[str, Any]
+    worst_case: WorstCaseRecord
+    evaluations: int
+    warnings: dict[str, str] = Field(default={}, exclude_if=lambda found: not found)
+
+
+def _stated(answer: Calibration, found: Assessment) -> dict[str, Any]:
     """What every document states of an answer, by name; ``found`` is the attacker at it."""
     return {
         "adversary": answer.adversary.name,
@@ -90,10 +224,8 @@ class Calibrations(Table, Sequence[Calibration]):
 
     _leading = 2
 
-    def __init__(
-        self, target: Target, calibrations: Sequence[Calibration], skipped: dict[str, str] | None = None
-    ) -> None:
-        self.target, self.calibrations, self.skipped = target, tuple(calibrations), dict(skipped or {})
+    def __init__(self, target: Target, calibrations: Sequence[Calibration], skipped: Mapping[str, str]) -> None:
+        self.target, self.calibrations, self.skipped = target, tuple(calibrations), dict(skipped)
         self._worst = [one.worst_case().value for one in self.calibrations]
         self._found = [one.assessment() for one in self.calibrations]
 
@@ -108,20 +240,6 @@ class Calibrations(Table, Sequence[Calibration]):
 
     def __len__(self) -> int:
         return len(self.calibrations)
-
-    @property
-    def value(self) -> float:
-        """The answer, where there is one only: a value of the unknown that meets the target.
-
-        Raises:
-            ParameterError: several attackers were compared.
-        """
-        return self._only().value
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The release at the answer, where there is one answer only."""
-        return self._only().mechanism
 
     def title(self) -> str:
         return f"target {self.target}"
@@ -154,7 +272,7 @@ class Calibrations(Table, Sequence[Calibration]):
         return conditions_by_whom((found.adversary.name, found.conditions) for found in self._found)
 
     @cached_property
-    def document(self) -> Comparison:
+    def document(self) -> Any:
         """Every answer with its claim and what it rests on, as ``reticent compare --json`` prints it."""
         noises = [one for one in self.calibrations if isinstance(one.unknown, NoiseMultiplier)]
         reference = {one.neighbouring: one.value for one in noises if isinstance(one.adversary, WorstCase)}
@@ -163,15 +281,15 @@ class Calibrations(Table, Sequence[Calibration]):
                 unknown=one.unknown.name,
                 noise_ratio=one.value / reference[one.neighbouring] if one.neighbouring in reference else None,
                 worst_case_achieved=strict(worst),
-                **stated_of(one, found),
+                **_stated(one, found),
             )
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
         ]
         return Comparison(target=str(self.target), rows=rows, skipped=self.skipped)
 
     def to_json(self) -> str:
-        """The document ``reticent.comparison/1`` as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2)
+        """The document as strict JSON text; null is an infinite number."""
+        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
         """Draw each attacker's curve at its own answer; see ``reticent.verbs.plots.plot``."""
@@ -179,10 +297,52 @@ class Calibrations(Table, Sequence[Calibration]):
 
         return plot(self._found, axes, panels)
 
-    def _only(self) -> Calibration:
-        if len(self.calibrations) != 1:
-            raise ParameterError("calibrations", len(self.calibrations), "one; take one by its number")
-        return self.calibrations[0]
+
+class Calibrated(Calibrations):
+    """The answer for one attacker.
+
+    Attributes:
+        unknown: the name of what was searched.
+        warnings: those of the ledger that was read.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        calibrations: Sequence[Calibration],
+        skipped: Mapping[str, str],
+        unknown: str,
+        warnings: Mapping[str, str],
+    ) -> None:
+        super().__init__(target, calibrations, skipped)
+        self.unknown, self.warnings = unknown, dict(warnings)
+
+    @property
+    def value(self) -> float:
+        """A value of the unknown that meets the target."""
+        return self.calibrations[0].value
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The release at the answer."""
+        return self.calibrations[0].mechanism
+
+    @cached_property
+    def document(self) -> CalibrationDocument:
+        """The answer, and the worst case at it, as ``reticent calibrate --json`` prints it."""
+        (answer,) = self.calibrations
+        worst = WorstCase().assess(answer.mechanism, answer.neighbouring, Method.EXACT)
+        record = assessment_record(worst, Questions())
+        achieved = self.target.of(worst).value
+        return CalibrationDocument(
+            unknown=self.unknown,
+            target=str(self.target),
+            slack=answer.slack,
+            worst_case=WorstCaseRecord(**dict(record), achieved=strict(achieved)),
+            evaluations=answer.evaluations,
+            warnings=self.warnings,
+            **_stated(answer, self._found[0]),
+        )
 
 
 def calibrate(
@@ -190,11 +350,12 @@ def calibrate(
     adversary: Who | None = None,
     target: Target | str | None = None,
     *,
-    unknown: str | Unknown = "noise_multiplier",
+    unknown: str | Unknown | None = None,
     neighbouring: Neighbouring | str | None = None,
-    method: Method | str = Method.EXACT,
+    method: Method | str | None = None,
+    progress: Progress | None = None,
     **limits: float,
-) -> Calibrations:
+) -> Calibrated:
     """The least noise (or largest rate, steps, batch size) at which the attacker keeps below a target.
 
     Args:
@@ -204,11 +365,13 @@ def calibrate(
             ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
             ``ppv=0.4, prior=0.1, fpr=0.01``, ``reconstruction=0.2, baseline=0.1``.
         adversary: who attacks, or a name; None means the worst case.
-        unknown: ``"noise_multiplier"``, ``"sample_rate"``, ``"steps"`` or ``"batch_size"``; ``"noise_scale"`` is one
-            factor on the noise of all parts of a ledger; ``"mean_runs"`` is the average number of runs of a
-            ``Selection``: the answer meets the target, and that no larger one would is not claimed.
+        unknown: ``"noise_multiplier"``, ``"sample_rate"``, ``"steps"``, ``"batch_size"`` or another parameter of the
+            release in which risk moves one way; ``"noise_scale"`` is one factor on the noise of all parts of a ledger;
+            ``"mean_runs"`` is the average number of runs of a ``Selection``: the answer meets the target, and that no
+            larger one would is not claimed. None means the noise, or what stands in its place.
         neighbouring: None means the adversary's own ``relation``.
-        method: how curves are evaluated.
+        method: how curves are evaluated; None means the adversary's own.
+        progress: called with how many curves were evaluated.
         limits: see ``target``.
 
     Raises:
@@ -221,10 +384,12 @@ def calibrate(
         >>> round(found.value, 3)
         3.979
     """
-    adversary, target = _told_apart(adversary, target)
-    goal, searched, how = target_of(target, limits), _unknown(unknown), _check.member(Method, method=method)
-    who, between = one_adversary(adversary), relation_of(neighbouring)
-    return Calibrations(goal, [solve(mechanism_of(mechanism), searched, goal, who, between, how)])
+    who, goal = _told_apart(adversary, target)
+    release, wanted = Release.of(mechanism), target_of(goal, limits)
+    request = Calibrate.of(
+        release=release, target=wanted, adversary=who, unknown=unknown, neighbouring=neighbouring, method=method
+    )
+    return request.answer(progress)
 
 
 def compare(
@@ -233,8 +398,8 @@ def compare(
     target: Target | str | None = None,
     *,
     neighbouring: Neighbouring | str | None = None,
-    method: Method | str = Method.EXACT,
-    progress: Callable[[str], None] | None = None,
+    method: Method | str | None = None,
+    progress: Progress | None = None,
     **limits: float,
 ) -> Calibrations:
     """The least noise against each attacker, side by side; one that cannot be answered is named with its reason.
@@ -252,49 +417,10 @@ def compare(
         worst-case    add-remove  bound             3.979       0.1               0.1
         relaxed       add-remove  bound             1.501       0.1            0.2611
     """
-    adversary, target = _told_apart(adversary, target)
-    adversary = "all" if adversary is None else adversary
-    goal, between, how = target_of(target, limits), relation_of(neighbouring), _check.member(Method, method=method)
-    release, found, skipped = mechanism_of(mechanism), [], {}
-    for who in adversaries(adversary):
-        if progress is not None:
-            progress(who.name)
-        try:
-            found.append(solve(release, NoiseMultiplier(), goal, who, between, how))
-        except (UnsupportedError, UnreachableError, ParameterError) as error:
-            skipped[who.name] = str(error)
-    return Calibrations(goal, found, skipped)
-
-
-def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
-    """The target that is meant, from an object, from its text, or from keywords.
-
-    Raises:
-        ParameterError: there is none, more than one, or a keyword that goes with it is missing.
-    """
-    partners = {place for _, places in STATED.values() for place in places}
-    for name in limits:
-        if name not in STATED and name not in partners:
-            spelt_name = MEANT.get(name, name).replace("-", "_")
-            words = [*STATED, *sorted(partners), "unknown", "neighbouring", "method", "progress"]
-            raise ParameterError("keyword", name, one_of(spelt_name, words))
-    named = [name for name in limits if name in STATED]
-    if target is not None:
-        if isinstance(target, str) and not limits:
-            return spelt(target)
-        if limits or not isinstance(target, Target):
-            raise ParameterError(
-                "target", target, "a target such as 'epsilon=3@1e-5', or keywords such as advantage=0.1"
-            )
-        return target
-    if len(named) != 1:
-        raise ParameterError("target", named, "exactly one of " + ", ".join(STATED))
-    kind, places = STATED[named[0]]
-    wanted = [named[0], *places]
-    if set(limits) != set(wanted):
-        raise ParameterError("target", sorted(limits), f"given as {', '.join(f'{name}=...' for name in wanted)}")
-    found: Target = kind(*(limits[name] for name in wanted))
-    return found
+    who, goal = _told_apart(adversary, target)
+    release, wanted = Release.of(mechanism), target_of(goal, limits)
+    request = Compare.of(release=release, target=wanted, adversary=who, neighbouring=neighbouring, method=method)
+    return request.answer(progress)
 
 
 def _told_apart(who: Any, target: Target | str | None) -> tuple[Any, Target | str | None]:
@@ -302,12 +428,3 @@ def _told_apart(who: Any, target: Target | str | None) -> tuple[Any, Target | st
     if target is None and (isinstance(who, Target) or (isinstance(who, str) and "=" in who)):
         return None, who
     return who, target
-
-
-def _unknown(unknown: str | Unknown) -> Unknown:
-    if isinstance(unknown, Unknown):
-        return unknown
-    if not isinstance(unknown, str) or unknown not in _UNKNOWNS:
-        raise ParameterError("unknown", unknown, one_of(unknown, _UNKNOWNS))
-    found: Unknown = _UNKNOWNS[unknown]()
-    return found

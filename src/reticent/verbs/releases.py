@@ -1,13 +1,151 @@
-"""What was released, from the numbers that people know."""
+"""What was released, however it is said: the numbers that people know, a ledger, a run, or a file of one."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
 from reticent import _check
-from reticent.errors import ParameterError
+from reticent.adversaries.from_ledger import witness_of
+from reticent.adversaries.witness import Witness
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.keywords import hinting
-from reticent.mechanisms import DPSGD
+from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.samplers import INDEPENDENT, Sampler
+from reticent.verbs.request import Spelling
+
+
+@dataclass(frozen=True)
+class Release:
+    """What was released, and what is known of the run.
+
+    Attributes:
+        mechanism: the release; of a ledger, the safe reading of what ran.
+        ledger: that saw it; None where only parameters are known.
+        warnings: what a reader of the ledger must know, as its certificate lists it; text by name.
+        said: the path or the JSON document that says it, where one was given.
+    """
+
+    mechanism: Mechanism
+    ledger: Witness | None = None
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    said: Any = field(default=None, compare=False)
+
+    def written(self) -> Any:
+        """A path, or a JSON document: of a ledger as its file holds it, of a mechanism its record.
+
+        Raises:
+            UnsupportedError: it is the best of several runs, of which a ledger saw one.
+        """
+        from reticent.mechanisms.codec import mechanism_record
+
+        if self.said is not None:
+            return self.said
+        known: Any = self.ledger
+        if known is not None and known.mechanism() != self.mechanism:
+            raise UnsupportedError("the best of several runs of a ledger cannot be written as a request")
+        return _short(mechanism_record(self.mechanism)) if known is None else json.loads(known.to_json())
+
+    @classmethod
+    def of(cls, what: Any, name: str = "mechanism") -> Release:
+        """A mechanism, a ledger, a run, a watched loop, the path of one, or what such a file holds.
+
+        Args:
+            name: of the argument, for errors.
+
+        Raises:
+            ArtifactError: a file or document is neither a ledger nor a mechanism nor a DpEvent, or its ledger cannot be
+                accounted.
+            ParameterError: it is none of these.
+            UnsupportedError: an event has no counterpart.
+        """
+        if isinstance(what, Release):
+            return what
+        if isinstance(what, (str, Path)):
+            from reticent.interop.documents import read_release
+
+            path = Path(what)
+            return cls._read(read_release(path / "ledger.json" if path.is_dir() else path), str(what), str(what))
+        if isinstance(what, dict):
+            from reticent.interop.documents import release_from
+
+            return cls._read(release_from(what, name), what, name)
+        ledger = witness_of(what)
+        return cls(mechanism_of(what, name), ledger, _warnings(ledger))
+
+    @classmethod
+    def _read(cls, found: Any, said: Any, where: str) -> Release:
+        if isinstance(found, Mechanism):
+            return cls(found, said=said)
+        try:
+            mechanism = found.mechanism()
+        except ParameterError as error:
+            raise ArtifactError(f"{where}: {error}") from None
+        return cls(mechanism, witness_of(found), _warnings(found), said)
+
+
+def mechanism_of(what: Any, name: str = "mechanism") -> Mechanism:
+    """A mechanism, or that of a ledger, a run or a watched loop, or of a file that holds one.
+
+    Raises:
+        ArtifactError: it is a path, and no ledger, mechanism or DpEvent lies there.
+        ParameterError: it is none of these.
+    """
+    if isinstance(what, Mechanism):
+        return what
+    if isinstance(what, (str, Path, dict, Release)):
+        return Release.of(what, name).mechanism
+    for known in (what, getattr(what, "ledger", None)):
+        found = getattr(known, "mechanism", None)
+        if callable(found):
+            return mechanism_of(found(), name)
+    hint = "a mechanism such as rt.dpsgd(...), or a ledger of one"
+    if isinstance(what, (list, tuple)):
+        hint = "one release: rt.Ledger((a, b)) is several together, and rt.assess_each([a, b]) each by itself"
+    raise ParameterError(name, None if what is None else type(what).__name__, hint)
+
+
+def _what(name: str, said: Any) -> Any:
+    """What is certified, or several of it; a document of a file is read."""
+    if isinstance(said, (list, tuple)):
+        return tuple(_what(name, one) for one in said)
+    from reticent.interop.documents import release_from
+
+    return release_from(said, name) if isinstance(said, dict) else said
+
+
+def _what_written(what: Any) -> Any:
+    if isinstance(what, tuple):
+        return [_what_written(one) for one in what]
+    path = what if isinstance(what, (str, Path)) else getattr(what, "path", None)
+    return Release.of(what).written() if path is None else str(path)
+
+
+_ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]}
+WHAT = Spelling(_what, _what_written, _ONE_OR_MORE, None)
+RELEASE = Spelling(
+    lambda name, said: Release.of(said, name),
+    Release.written,
+    {"anyOf": [{"type": "string", "description": "a path"}, {"type": "object"}]},
+    None,
+)
+
+
+def _short(record: Any) -> Any:
+    """Without what is not stated."""
+    if isinstance(record, list):
+        return [_short(one) for one in record]
+    if not isinstance(record, dict):
+        return record
+    return {name: _short(value) for name, value in record.items() if value is not None}
+
+
+def _warnings(ledger: Any) -> dict[str, str]:
+    return {fact.key: str(fact.text) for fact in getattr(ledger, "faults", ())}
 
 
 @hinting

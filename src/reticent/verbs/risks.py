@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from reticent import _check
-from reticent.adversaries import Adversary, Assessment, Method, assess_answerable
-from reticent.adversaries import assess as assess_each
-from reticent.adversaries.from_ledger import witness_of
-from reticent.adversaries.witness import Witness
+from reticent.adversaries import Assessment, Method, assess_answerable
+from reticent.adversaries import assess as assess_named
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import MEASURES, SPOKEN, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
-from reticent.verbs.names import Who, adversaries, asks_for_all, several
+from reticent.verbs.names import ATTACKERS, METHOD, RELATION, USUAL, Attackers, Who
+from reticent.verbs.releases import RELEASE, Release
+from reticent.verbs.request import NUMBERS, Request, asked
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -27,7 +26,65 @@ if TYPE_CHECKING:
 
     from reticent.records.ledger import RunLedger
 
-DEFAULT_FPR, DEFAULT_DELTA = 0.001, 1e-5
+OF_SECRETS = (
+    "A secret of so many bits (min-entropy) in one person's records: 13.29 for a random PIN of four digits, 14.83 for "
+    "a date of birth in 80 years, 128 for a key."
+)
+_PLACES = {"fpr": "fprs", "delta": "deltas", "epsilon": "epsilons", "prior": "priors"}
+_ON_REQUEST = {"ppv": "prior", "delta": "epsilon"}
+"""Measures that are in every document, and in a table where somebody asks, by what asks for them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assess(Request):
+    """What each attacker can learn from a release; the worst case is always among the answers."""
+
+    verb = "assess"
+    release: Release = asked(RELEASE, "What was released: a mechanism, an event or a ledger, or the path of its file.")
+    adversary: Attackers = asked(ATTACKERS, "Who attacks; default: the worst case.", USUAL)
+    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
+    method: Method | None = asked(METHOD, "How curves are evaluated; default: each attacker's own.", None)
+    fpr: tuple[float, ...] | None = asked(NUMBERS, "False positive rate at which the TPR is reported.", None)
+    delta: tuple[float, ...] | None = asked(NUMBERS, "Delta at which epsilon is reported.", None)
+    epsilon: tuple[float, ...] | None = asked(NUMBERS, "Epsilon at which delta is reported.", None)
+    prior: tuple[float, ...] | None = asked(
+        NUMBERS,
+        "Prior at which right guesses, and the worth of an accusation (PPV) at each fpr, are reported.",
+        None,
+    )
+    secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())
+    guesses: tuple[float, ...] = asked(NUMBERS, "Guesses of that secret; default: 1.", (1,))
+
+    def __post_init__(self) -> None:
+        _ = self.questions  # a number outside of its domain is refused
+
+    @property
+    def questions(self) -> Questions:
+        """Where the curves are read: the usual places where none is said."""
+        said = {many: at for one, many in _PLACES.items() if (at := getattr(self, one)) is not None}
+        return Questions(**said, secret_bits=self.secret_bits, guesses=self.guesses)
+
+    @property
+    def asks_for(self) -> list[str]:
+        """Measures that a table shows because somebody asked, by name."""
+        return [name for name, by in _ON_REQUEST.items() if getattr(self, by) is not None]
+
+    def shown(self) -> list[tuple[str, tuple[float, ...]]]:
+        """What a table shows: measures by name, each with a place. Of the usual rates of false positives the first."""
+        where = self.questions if self.fpr is not None else replace(self.questions, fprs=self.questions.fprs[:1])
+        shown = ("advantage", "tpr", *self.asks_for, "epsilon", "secret")
+        return [(name, at) for name in shown for at in MEASURES[name].asked(where)]
+
+    def answer(self, progress: Callable[[str], None] | None = None) -> Assessments:
+        """Each attacker against the release; it is there before a word about progress could be read.
+
+        Raises:
+            UnsupportedError: nothing is proven for somebody who was named.
+        """
+        asked = (self.release.mechanism, self.adversary.each, self.neighbouring, self.method, self.release.ledger)
+        if self.adversary.everybody:
+            return Assessments(self, *assess_answerable(*asked))
+        return Assessments(self, assess_named(*asked), {})
 
 
 class Assessments(Table, Sequence[Assessment]):
@@ -36,27 +93,25 @@ class Assessments(Table, Sequence[Assessment]):
     ``result["relaxed"]`` is the first assessment of that attacker; ``result[0]`` the first of all.
 
     Attributes:
-        mechanism: what was released.
+        request: what was asked.
         assessments: in the order asked for; the worst case of each relation is among them.
-        questions: where the curves are read.
         skipped: attackers that could not be answered, with the reason.
-
-    ``more`` names measures that the table shows besides.
     """
 
     _leading, _claim = 2, 2
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        assessments: Sequence[Assessment],
-        questions: Questions,
-        skipped: dict[str, str] | None = None,
-        more: Sequence[str] = (),
-    ) -> None:
-        self.mechanism, self.questions = mechanism, questions
-        self.assessments, self.skipped = tuple(assessments), dict(skipped or {})
-        self._measures = ("advantage", "tpr", *more, "epsilon", "secret")
+    def __init__(self, request: Assess, assessments: Sequence[Assessment], skipped: Mapping[str, str]) -> None:
+        self.request, self.assessments, self.skipped = request, tuple(assessments), dict(skipped)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What was released."""
+        return self.request.release.mechanism
+
+    @property
+    def questions(self) -> Questions:
+        """Where the curves are read."""
+        return self.request.questions
 
     @overload
     def __getitem__(self, index: int | str) -> Assessment: ...
@@ -80,7 +135,8 @@ class Assessments(Table, Sequence[Assessment]):
         """Every number with its enclosure, as ``reticent risk --json`` prints it."""
         from reticent.adversaries.report import risk_document
 
-        return risk_document(self.mechanism, self.assessments, self.questions, self.skipped)
+        warnings = self.request.release.warnings
+        return risk_document(self.mechanism, self.assessments, self.questions, self.skipped, warnings)
 
     def title(self) -> str:
         from reticent.mechanisms.short import in_short
@@ -89,11 +145,11 @@ class Assessments(Table, Sequence[Assessment]):
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
-        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(*at) for name, at in self._asked()))
+        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(*at) for name, at in self.request.shown()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment; ``inf`` where no finite number is proven."""
-        asked = [(MEASURES[name], at) for name, at in self._asked()]
+        asked = [(MEASURES[name], at) for name, at in self.request.shown()]
         return [
             (
                 one.adversary.label,
@@ -103,9 +159,6 @@ class Assessments(Table, Sequence[Assessment]):
             )
             for one in self.assessments
         ]
-
-    def _asked(self) -> list[tuple[str, tuple[float, ...]]]:
-        return [(name, at) for name in self._measures for at in MEASURES[name].asked(self.questions)]
 
     def notes(self) -> list[str]:
         return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
@@ -137,12 +190,13 @@ def assess(
     adversary: Who | Sequence[Who] | None = None,
     *,
     neighbouring: Neighbouring | str | None = None,
-    method: Method | str = Method.EXACT,
-    fpr: float | Sequence[float] = DEFAULT_FPR,
-    delta: float | Sequence[float] = DEFAULT_DELTA,
+    method: Method | str | None = None,
+    fpr: float | Sequence[float] | None = None,
+    delta: float | Sequence[float] | None = None,
+    epsilon: float | Sequence[float] | None = None,
     prior: float | Sequence[float] | None = None,
-    secret_bits: float | Sequence[float] = (),
-    guesses: float | Sequence[float] = 1,
+    secret_bits: float | Sequence[float] | None = None,
+    guesses: float | Sequence[float] | None = None,
 ) -> Assessments:
     """What each attacker can learn from ``mechanism``; the worst case is always among the answers.
 
@@ -152,14 +206,16 @@ def assess(
         adversary: an adversary, its name, a list of both, or ``"all"``; None means the worst case alone.
             Of ``"all"``, those that cannot be answered are listed with the reason.
         neighbouring: between which data sets; None means each adversary's own ``relation``.
-        method: how curves are evaluated.
-        fpr: false positive rates, in [0, 1], at which the table shows the true positive rate.
-        delta: deltas, in (0, 1], at which the table shows epsilon.
+        method: how curves are evaluated; None means each adversary's own.
+        fpr: false positive rates, in [0, 1], at which the table shows the true positive rate; None means 0.001, and
+            0.01 in the document as well.
+        delta: deltas, in (0, 1], at which the table shows epsilon; None means 1e-5.
+        epsilon: epsilons, >= 0, at which the table then shows delta.
         prior: shares of the people that are in the data, independently of each other, in (0, 1): the table then shows
             how likely a flagged person is one of them, at each ``fpr``.
         secret_bits: min-entropies of secrets in one person's records, in bits, > 0: the table then shows how likely
             such a secret is guessed (docs/theory/secrets.md).
-        guesses: in how many guesses.
+        guesses: in how many guesses; None means 1.
 
     Raises:
         ParameterError: a name is unknown (the message has the nearest), or a number outside its domain.
@@ -173,69 +229,5 @@ def assess(
         relaxed       add-remove  bound    0.05806   0.002707          1.313
         worst-case    add-remove  bound     0.1975   0.004796          1.994
     """
-    who = adversaries(adversary)
-    how = _check.member(Method, method=method)
-    release, witness = released(mechanism)
-    between = relation_of(neighbouring)
-    asked = Questions(
-        fprs=several(fpr=fpr),
-        deltas=several(delta=delta),
-        priors=(0.5,) if prior is None else several(prior=prior),
-        secret_bits=several(secret_bits=secret_bits),
-        guesses=several(guesses=guesses),
-    )
-    found, skipped = answered(release, who, asks_for_all(adversary), between, how, witness)
-    return Assessments(release, found, asked, skipped, () if prior is None else ("ppv",))
-
-
-def answered(
-    release: Mechanism,
-    who: Sequence[Adversary],
-    everybody: bool,
-    between: Neighbouring | None,
-    how: Method | None,
-    witness: Witness | None = None,
-) -> tuple[tuple[Assessment, ...], dict[str, str]]:
-    """The assessments, and who was left out and why: that may be somebody only where ``everybody`` was asked for.
-
-    Raises:
-        UnsupportedError: nothing is proven for somebody who was named.
-    """
-    if everybody:
-        return assess_answerable(release, who, between, how, witness)
-    return assess_each(release, who, between, how, witness), {}
-
-
-def released(what: Any) -> tuple[Mechanism, Witness | None]:
-    """What was released, and the ledger that saw it, where there is one.
-
-    Raises:
-        ArtifactError, ParameterError: as for ``mechanism_of``.
-    """
-    if isinstance(what, (str, Path)):
-        from reticent.verbs.documents import release_in
-
-        found = release_in(what)
-        return found.mechanism, found.ledger
-    return mechanism_of(what), witness_of(what)
-
-
-def mechanism_of(what: Any) -> Mechanism:
-    """A mechanism, or that of a ledger, a run or a watched loop, or of a file that holds one.
-
-    Raises:
-        ArtifactError: it is a path, and no ledger, mechanism or DpEvent lies there.
-        ParameterError: it is none of these.
-    """
-    if isinstance(what, Mechanism):
-        return what
-    if isinstance(what, (str, Path)):
-        return released(what)[0]
-    for known in (what, getattr(what, "ledger", None)):
-        found = getattr(known, "mechanism", None)
-        if callable(found):
-            return mechanism_of(found())
-    hint = "a mechanism such as rt.dpsgd(...), or a ledger of one"
-    if isinstance(what, (list, tuple)):
-        hint = "one release: rt.Ledger((a, b)) is several together, and rt.assess_each([a, b]) each by itself"
-    raise ParameterError("mechanism", None if what is None else type(what).__name__, hint)
+    said = dict(locals())
+    return Assess.of(release=Release.of(said.pop("mechanism")), **said).answer()

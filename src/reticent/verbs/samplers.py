@@ -4,28 +4,90 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reticent import _check
-from reticent.adversaries import Method
+from reticent.adversaries import Adversary, Method
 from reticent.calibration.samplers import Choice, LeftOut, Plan
 from reticent.calibration.samplers import calibrate_samplers as solve
+from reticent.calibration.spelling import forms
 from reticent.calibration.targets import Target
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.codec import mechanism_record
-from reticent.pairs.neighbouring import relation_of
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import strict
 from reticent.samplers import SAMPLERS
-from reticent.verbs.names import Who
-from reticent.verbs.names import adversary as one_adversary
-from reticent.verbs.noise import target_of
+from reticent.verbs.names import (
+    ATTACKER,
+    METHOD,
+    RELATION,
+    WORST,
+    Who,
+)
+from reticent.verbs.request import COUNT, NUMBER, Request, Spelling, asked, several
 from reticent.verbs.table import Cell, Table
+from reticent.verbs.targets import TARGET, target_of
 
 ANY = "any"
 SCHEMA = "reticent.samplers/1"
+
+
+def _sizes(name: str, said: Any) -> tuple[int, ...]:
+    """Batch sizes: one or several, each a number or all of a range such as 64..1024, by doubling."""
+    each = said if isinstance(said, Iterable) and not isinstance(said, str) else (said,)
+    counts = (_range(name, one) if isinstance(one, str) else [_check.count(**{name: one})] for one in each)
+    return tuple(size for sizes in counts for size in sizes)
+
+
+def _range(name: str, text: str) -> list[int]:
+    low, dots, high = text.partition("..")
+    try:
+        first, last = int(low), int(high if dots else low)
+    except ValueError:
+        first, last = 1, 0
+    if not 1 <= first <= last:
+        raise ParameterError(name, text, "a whole number, or a range such as 64..1024")
+    return [first << turn for turn in range((last // first).bit_length())]
+
+
+def _sampler(name: str, said: Any) -> str:
+    return ANY if said == ANY else SAMPLERS.find(said, name).name
+
+
+SAMPLER = several(Spelling(_sampler, str, {"type": "string"}, str))
+SIZES = Spelling(_sizes, list, {"type": "array", "items": COUNT.schema}, str, many=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateSamplers(Request):
+    """Which sampler gives the least noise for this data set, these epochs and this memory."""
+
+    verb = "calibrate_samplers"
+    target: Target = asked(TARGET, f"What has to be reached: {forms()}.")
+    dataset_size: int = asked(COUNT, "Number of training records.")
+    epochs: float = asked(NUMBER, "Passes over the data.")
+    memory: int | None = asked(COUNT, "Most records in one batch; truncated Poisson batches are cut there.", None)
+    batch_size: tuple[int, ...] = asked(
+        SIZES, "A size, or a range such as 64..1024 by doubling. Default: what fits.", ()
+    )
+    sampler: tuple[str, ...] = asked(SAMPLER, f"{', '.join(SAMPLERS)} or {ANY}. Default: {ANY}.", (ANY,))
+    adversary: Adversary = asked(ATTACKER, "Who attacks; default: the worst case.", WORST)
+    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: the attacker's own.", None)
+    method: Method | None = asked(METHOD, "How curves are evaluated; default: the attacker's own.", None)
+
+    def answer(self, progress: Callable[[str], None] | None = None) -> SamplerChoices:
+        """The least noise of each sampler and batch size.
+
+        Args:
+            progress: called with a few words before each search.
+        """
+        plan, how = Plan(self.dataset_size, self.epochs, self.memory), self.method or Method.EXACT
+        kinds = SAMPLERS.values() if ANY in self.sampler else [SAMPLERS[name] for name in self.sampler]
+        who = (self.adversary, self.neighbouring, how)
+        return SamplerChoices(self.target, *solve(plan, self.target, tuple(kinds), self.batch_size, *who, progress))
 
 
 class SamplerChoices(Table):
@@ -117,10 +179,10 @@ def calibrate_samplers(
     epochs: float,
     batch_size: int | Sequence[int] = (),
     memory: int | None = None,
-    samplers: str | Sequence[str] = ANY,
+    sampler: str | Sequence[str] = ANY,
     adversary: Who | None = None,
     neighbouring: Neighbouring | str | None = None,
-    method: Method | str = Method.EXACT,
+    method: Method | str | None = None,
     progress: Callable[[str], None] | None = None,
     **limits: float,
 ) -> SamplerChoices:
@@ -132,7 +194,7 @@ def calibrate_samplers(
         epochs: passes over the data.
         batch_size: one or several; left out, each sampler gets the largest that fits the memory.
         memory: most records in one batch; truncated Poisson batches are cut there.
-        samplers: one or several, or ``"any"``.
+        sampler: one or several, or ``"any"``.
         progress: called with a few words before each search.
 
     Raises:
@@ -141,17 +203,11 @@ def calibrate_samplers(
     Example:
         >>> import reticent as rt
         >>> found = rt.calibrate_samplers(
-        ...     advantage=0.1, dataset_size=6400, epochs=10, batch_size=64, samplers=["poisson", "shuffled"]
+        ...     advantage=0.1, dataset_size=6400, epochs=10, batch_size=64, sampler=["poisson", "shuffled"]
         ... )
         >>> found.best.sampler.name
         'poisson'
     """
-    asked: list[Any] = list(samplers) if isinstance(samplers, (list, tuple)) else [samplers]
-    chosen = tuple(SAMPLERS.values() if ANY in asked else (SAMPLERS.find(one, "sampler") for one in asked))
-    many = batch_size if isinstance(batch_size, Iterable) and not isinstance(batch_size, str) else (batch_size,)
-    sizes = tuple(_check.count(batch_size=size) for size in many)
-    goal = target_of(target, limits)
-    plan = Plan(dataset_size, epochs, memory)
-    who, how = one_adversary(adversary), _check.member(Method, method=method)
-    found, skipped = solve(plan, goal, chosen, sizes, who, relation_of(neighbouring), how, progress)
-    return SamplerChoices(goal, found, skipped)
+    said = dict(locals())
+    goal, progress = target_of(said.pop("target"), said.pop("limits")), said.pop("progress")
+    return CalibrateSamplers.of(target=goal, **said).answer(progress)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent import facts
 from reticent.errors import ParameterError, needing
 from reticent.facts import Fact, Severity, all_facts
+from reticent.interop.documents import read_statement, statement
 from reticent.io import strict
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism
@@ -16,6 +18,8 @@ from reticent.mechanisms.units import Unit
 from reticent.proofs import CONDITIONS
 from reticent.records.ledger import RunLedger, held
 from reticent.text import printable, wrapped
+from reticent.verbs.releases import WHAT
+from reticent.verbs.request import Request, asked
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -187,6 +191,35 @@ def _wrong(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
     ]
 
 
+def _loop(name: str, said: Any) -> Any:
+    """A ledger or a mechanism, whether or not it agrees with itself; of a document, what a file holds."""
+    return statement(said, name) if isinstance(said, dict) else said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lint(Request):
+    """Every fault of a loop or a run, with its severity, the reason and the remedy."""
+
+    verb = "lint"
+    ledger: Any = asked(replace(WHAT, read=_loop), "A ledger, a run, a mechanism or an event, or the path of one.")
+
+    def answer(self, progress: Callable[[str], None] | None = None) -> Linted:
+        """The faults, the worst first; they are there before a word about progress could be read.
+
+        Raises:
+            ArtifactError, ParameterError: it is no ledger, no run, no mechanism and no event.
+            UnsupportedError: the event has no counterpart.
+        """
+        what = self.ledger
+        if isinstance(what, (str, Path)):
+            path = Path(what)
+            what = read_statement(path / "ledger.json" if path.is_dir() else path)
+        found = held(what, Mechanism)
+        if found is None:
+            raise ParameterError("ledger", type(what).__name__, "the ledger of a watched loop, or its file")
+        return Linted(found)
+
+
 def lint(ledger: Any) -> Linted:
     """What is wrong with a watched loop or a run: each fault with its severity, the reason, and the remedy.
 
@@ -195,15 +228,6 @@ def lint(ledger: Any) -> Linted:
             or an event of dp_accounting, or the path of one in JSON.
 
     Raises:
-        ArtifactError, ParameterError: it is none of these.
-        UnsupportedError: the event has no counterpart.
+        ArtifactError, ParameterError, UnsupportedError: as for ``Lint.answer``.
     """
-    if isinstance(ledger, (str, Path)):
-        from reticent.interop.documents import read_statement
-
-        path = Path(ledger)
-        ledger = read_statement(path / "ledger.json" if path.is_dir() else path)
-    found = held(ledger, Mechanism)
-    if found is None:
-        raise ParameterError("ledger", type(ledger).__name__, "the ledger of a watched loop, or its file")
-    return Linted(found)
+    return Lint.of(ledger=ledger).answer()

@@ -1,0 +1,66 @@
+"""A verb that asks: options or a file become a request, which is answered and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from reticent.cli._app import JSON, Verb, command, option
+from reticent.cli._progress import waiting
+from reticent.verbs.request import Request, spelling_of
+
+Do = Callable[[Any, Mapping[str, Any], bool], None]
+"""Answers a request; it gets what was typed besides, and whether JSON is asked for."""
+_DRY_RUN = option("dry_run", bool, "Print the request as JSON and do nothing else: --request takes it.")
+
+
+def options_of(request: type[Request], *names: str) -> list[click.Option]:
+    """The options of the fields that one word says, or of those that are named."""
+    found = []
+    for one in fields(request):  # type: ignore[arg-type]
+        way = spelling_of(one)
+        if way.typed is not None and (not names or one.name in names):
+            words = way.schema.get("enum")
+            help = one.metadata["help"] + (f" One of {', '.join(words)}." if words else "")
+            help = help.removesuffix(".") + "; repeatable." if way.many else help
+            found.append(option(one.name, way.typed, help, many=way.many, required=one.default is one.default_factory))
+    return found
+
+
+def typed_for(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed for those fields."""
+    names = [one.name for one in fields(request) if spelling_of(one).typed is not None]  # type: ignore[arg-type]
+    return {name: given[name] for name in names if given.get(name) not in (None, ())}
+
+
+def asking(name: str, ask: Callable[[dict[str, Any]], Request], do: Do, *params: click.Parameter, help: str) -> Verb:
+    """The command that makes a request from its options.
+
+    Args:
+        ask: the request, from what was typed.
+        do: answers it.
+    """
+
+    @command(name, *params, _DRY_RUN, JSON, help=help)
+    def run(json: bool, dry_run: bool, **given: Any) -> None:
+        request = ask(given)
+        if dry_run:
+            click.echo(request.to_json())
+        else:
+            do(request, given, json)
+
+    return run
+
+
+def showing(show: Callable[[Any, Mapping[str, Any]], None]) -> Do:
+    """Answer, and print JSON or what ``show`` makes of the answer and of what was typed."""
+
+    def do(request: Request, given: Mapping[str, Any], json: bool) -> None:
+        with waiting(f"{request.verb}:") as progress:
+            found = request.answer(progress)
+        click.echo(found.to_json()) if json else show(found, given)
+
+    return do

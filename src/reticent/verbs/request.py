@@ -1,0 +1,163 @@
+"""A request: what a verb is asked, as one frozen object. Python, options and files make the same one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from reticent import _check
+from reticent.errors import ArtifactError, ParameterError
+from reticent.keywords import own_number
+from reticent.text import one_of, printable
+
+SCHEMA = "reticent.request/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How one kind of value is said.
+
+    Attributes:
+        read: the value, from what Python, a file or a command line says for the field of this name.
+        written: the value as plain data, which ``read`` takes again.
+        schema: of what ``written`` gives, as JSON Schema.
+        typed: the type of a word on the command line; None where several options say it together.
+        many: it may be typed several times.
+    """
+
+    read: Callable[[str, Any], Any]
+    written: Callable[[Any], Any]
+    schema: Mapping[str, Any]
+    typed: type | None
+    many: bool = False
+
+
+def asked(spelling: Spelling, help: str, default: Any = MISSING) -> Any:
+    """A field of a request: how it is said, and one sentence for people. Without a default it has to be said."""
+    return field(default=default, metadata={"spelling": spelling, "help": help})
+
+
+def _text(name: str, said: Any) -> str:
+    if not isinstance(said, str):
+        raise ParameterError(name, said, "a text")
+    return said
+
+
+def _path(name: str, said: Any) -> Path:
+    if not isinstance(said, (str, Path)):
+        raise ParameterError(name, said, "a path")
+    return Path(said)
+
+
+def several(way: Spelling) -> Spelling:
+    """The same for a field that holds one or more."""
+
+    def read(name: str, said: Any) -> tuple[Any, ...]:
+        many = said if isinstance(said, Iterable) and not isinstance(said, str) else (said,)
+        return tuple(way.read(name, one) for one in many)
+
+    schema = {"type": "array", "items": way.schema}
+    return Spelling(read, lambda values: [way.written(one) for one in values], schema, way.typed, many=True)
+
+
+TEXT = Spelling(_text, str, {"type": "string"}, str)
+PATH = Spelling(_path, str, {"type": "string"}, Path)
+COUNT = Spelling(lambda name, said: _check.count(**{name: said}), int, {"type": "integer"}, int)
+NUMBER = Spelling(lambda name, said: _check.finite(**{name: said}), float, {"type": "number"}, float)
+NON_NEGATIVE = Spelling(lambda name, said: _check.non_negative(**{name: said}), float, {"type": "number"}, float)
+NUMBERS = several(NUMBER)
+
+
+class Request:
+    """What a verb is asked; a subclass is a frozen dataclass whose fields are made by ``asked``.
+
+    Options of the command line, the JSON document, its schema and the reference follow from the fields.
+    """
+
+    verb: ClassVar[str]
+
+    def answer(self, progress: Callable[[str], None] | None = None) -> Any:
+        """What the verb answers.
+
+        Args:
+            progress: called with a few words about what is being worked on.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def of(cls, **said: Any) -> Self:
+        """The request in which each field is said in any of its ways; None stands for what is not said.
+
+        Raises:
+            ParameterError: something is said that no such field can be.
+        """
+        ways = {one.name: spelling_of(one) for one in fields(cls)}  # type: ignore[arg-type]
+        given = {name: own_number(value) for name, value in said.items() if value is not None}
+        return cls(**{name: ways[name].read(name, value) for name, value in given.items()})
+
+    def document(self) -> dict[str, Any]:
+        """The request as plain data, without what is at its default."""
+        known = ((one, getattr(self, one.name)) for one in fields(self))  # type: ignore[arg-type]
+        said = {one.name: spelling_of(one).written(value) for one, value in known if value != one.default}
+        return {"schema": SCHEMA, "verb": self.verb, **said}
+
+    def to_json(self) -> str:
+        """The document ``reticent.request/1`` as strict JSON text."""
+        return json.dumps(self.document(), indent=2, allow_nan=False)
+
+    @classmethod
+    def of_document(cls, document: Any, where: str) -> Self:
+        """The request that a JSON document states; errors call it ``where``.
+
+        Raises:
+            ArtifactError: it is no request to this verb, or has a name that none of its fields has.
+            ParameterError: a value is none that the field can have, or one is missing.
+        """
+        stated = dict(document) if isinstance(document, dict) else {}
+        schema, verb = stated.pop("schema", None), stated.pop("verb", None)
+        if schema != SCHEMA:
+            raise ArtifactError(f"{where}: no request: its schema is not {SCHEMA}")
+        if verb != cls.verb:
+            raise ArtifactError(f"{where}: a request to {printable(repr(verb), 60)}, not to {cls.verb!r}")
+        names = {one.name: one for one in fields(cls)}  # type: ignore[arg-type]
+        for name in stated:
+            if name not in names:
+                raise ArtifactError(f"{where}: {printable(name, 60)!r} is not {one_of(name, names)}")
+        for name, one in names.items():
+            if one.default is MISSING and stated.get(name) is None:
+                raise ArtifactError(f"{where}: {name} must be given")
+        return cls.of(**stated)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The request that ``to_json`` wrote.
+
+        Raises:
+            ArtifactError, ParameterError: as for ``of_document``.
+        """
+        from reticent.io import strict
+
+        return cls.of_document(strict.loads(text, "the request"), "the request")
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """The JSON Schema of its document."""
+        known = fields(cls)  # type: ignore[arg-type]
+        said = {one.name: {**spelling_of(one).schema, "description": one.metadata["help"]} for one in known}
+        always = {"schema": {"const": SCHEMA}, "verb": {"const": cls.verb}}
+        return {
+            "title": (cls.__doc__ or "").split("\n")[0],
+            "type": "object",
+            "properties": {**always, **said},
+            "required": [*always, *(one.name for one in known if one.default is MISSING)],
+            "additionalProperties": False,
+        }
+
+
+def spelling_of(known: Field[Any]) -> Spelling:
+    """How a field of a request is said."""
+    found: Spelling = known.metadata["spelling"]
+    return found

@@ -1,0 +1,212 @@
+"""A verb is asked in Python, by options, or by a file: one request, and one answer."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import reticent as rt
+from reticent import verbs
+from reticent.cli import main
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.verbs.request import SCHEMA, Request
+
+SCHEMAS = json.loads((Path(__file__).parents[2] / "docs/schema/request-1.schema.json").read_text())
+RUN = {"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 50}
+WORDS = "dpsgd --noise-multiplier 1.1 --sample-rate 0.01 --steps 50"
+RELEASES = {
+    WORDS: rt.dpsgd(**RUN),
+    "dpsgd --noise-multiplier 2 --batch-size 10 --dataset-size 1000 --epochs 1 --sampler shuffled": rt.dpsgd(
+        noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1, sampler="shuffled"
+    ),
+    "gaussian --noise-multiplier 2 --releases 3": rt.Gaussian(2.0, 3),
+    "gaussian --noise-multiplier 3 --dimension 40": rt.Gaussian(3.0, 1, 40),
+    "laplace --noise-multiplier 2": rt.Laplace(2.0),
+    "randomised-response --flip-probability 0.3": rt.RandomisedResponse(0.3),
+    "guarantee --stated-epsilon 1 --stated-delta 1e-6": rt.Guarantee(1.0, 1e-6),
+}
+QUESTIONS = {
+    "": {},
+    " --adversary relaxed --adversary worst-case": {"adversary": ["relaxed", "worst-case"]},
+    " --neighbouring replace --delta 1e-6": {"neighbouring": "replace", "delta": 1e-6},
+    " --fpr 0.05 --fpr 0.1 --prior 0.2": {"fpr": [0.05, 0.1], "prior": 0.2},
+    " --epsilon 0.5": {"epsilon": 0.5},
+    " --secret-bits 13.29 --guesses 10": {"secret_bits": 13.29, "guesses": 10},
+    " --adversary all": {"adversary": "all"},
+}
+ASSESSED = [
+    (f"risk {release}{asked}", lambda one=one, how=how: rt.assess(one, **how))
+    for release, one in RELEASES.items()
+    for asked, how in QUESTIONS.items()
+    if not ("relaxed" in asked and release[:3] in ("lap", "ran", "gua"))
+]
+GOALS = {
+    "mu=1": {"mu": 1},
+    "advantage=0.1": {"advantage": 0.1},
+    "tpr=0.05@0.01": {"tpr": 0.05, "fpr": 0.01},
+    "epsilon=2@1e-5": {"epsilon": 2, "delta": 1e-5},
+}
+CALIBRATED = [
+    (f"calibrate gaussian --releases 2 --target {text}", lambda how=how: rt.calibrate(rt.Gaussian(1.0, 2), **how))
+    for text, how in GOALS.items()
+]
+OTHERS = [
+    *CALIBRATED,
+    (
+        "calibrate gaussian --noise-multiplier 20 --unknown releases --target mu=1",
+        lambda: rt.calibrate(rt.Gaussian(20.0), mu=1, unknown="releases"),
+    ),
+    (
+        "calibrate dpsgd --sample-rate 1 --steps 2 --target mu=1 --adversary relaxed --dimension 4",
+        lambda: rt.calibrate(rt.DPSGD(1.0, 1.0, 2), rt.Relaxed(dimension=4), mu=1),
+    ),
+    (
+        "calibrate dpsgd --batch-size 10 --dataset-size 1000 --epochs 1 --target mu=1",
+        lambda: rt.calibrate(
+            rt.dpsgd(noise_multiplier=1, batch_size=10, dataset_size=1000, epochs=1), "worst-case", mu=1
+        ),
+    ),
+    ("calibrate ledger parts.json --target mu=1", lambda: rt.calibrate("parts.json", mu=1, unknown="noise_scale")),
+    ("compare gaussian --target mu=1", lambda: rt.compare(rt.Gaussian(1.0), mu=1)),
+    (
+        "compare gaussian --target advantage=0.1 --adversary relaxed",
+        lambda: rt.compare(rt.Gaussian(1.0), "relaxed", advantage=0.1),
+    ),
+    (
+        "calibrate samplers --dataset-size 600 --epochs 2 --batch-size 20..40 --sampler poisson --target mu=1",
+        lambda: rt.calibrate_samplers(mu=1, dataset_size=600, epochs=2, batch_size=[20, 40], sampler="poisson"),
+    ),
+    ("risk ledger parts.json", lambda: rt.assess("parts.json")),
+    ("risk ledger parts.json --adversary all", lambda: rt.assess("parts.json", "all")),
+    ("lint parts.json", lambda: rt.lint("parts.json")),
+    (
+        f"certify {WORDS} --out made --expires 2999-01-01 --secret-bits 20",
+        lambda: rt.certify(rt.dpsgd(**RUN), expires="2999-01-01", secret_bits=20),
+    ),
+    ("certify parts.json --out made --subject sums", lambda: rt.certify("parts.json", subject="sums")),
+    ("verify made/certificate.json", lambda: rt.verify("made/certificate.json")),
+]
+EVERY = [*ASSESSED, *OTHERS]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parts = [{"kind": "dpsgd", **RUN}, {"kind": "gaussian", "noise_multiplier": 5.0}]
+    Path("parts.json").write_text(json.dumps({"kind": "ledger", "parts": parts}))
+
+
+def said(capsys, *words: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        main(list(words))
+    out, err = capsys.readouterr()
+    assert (left.value.code, err) == (0, ""), words
+    return out
+
+
+def same(one, other, where="") -> None:
+    """Equal documents; numbers to ten digits."""
+    assert type(one) is type(other), where
+    if isinstance(one, dict):
+        assert list(one) == list(other), where
+        for name in one:
+            same(one[name], other[name], f"{where}/{name}")
+    elif isinstance(one, list):
+        assert len(one) == len(other), where
+        for place, (a, b) in enumerate(zip(one, other, strict=True)):
+            same(a, b, f"{where}/{place}")
+    elif isinstance(one, float):
+        slack = where.endswith(("/slack", "/evaluations"))
+        assert slack or math.isclose(one, other, rel_tol=1e-10), (where, one, other)
+    elif not where.endswith("/evaluations"):
+        assert one == other, where
+
+
+def test_there_are_sixty_requests():
+    assert len(EVERY) >= 60
+
+
+@pytest.mark.parametrize(("words", "in_python"), EVERY, ids=[words for words, _ in EVERY])
+def test_every_door_gives_one_answer(capsys, words, in_python):
+    if words.startswith("verify"):
+        said(capsys, *f"certify {WORDS} --out made".split())
+    typed = words.split()
+    request = said(capsys, *typed, "--dry-run")
+    Path("request.json").write_text(request)
+    answers = [json.loads(said(capsys, *typed, "--json"))]
+    also = ("--out", "again") if typed[0] == "certify" else ()
+    answers.append(json.loads(said(capsys, typed[0], "--request", "request.json", *also, "--json")))
+    kind = next(one for one in KINDS if one.verb == json.loads(request)["verb"])
+    answers.append(json.loads(kind.from_json(request).answer().to_json()))
+    answers.append(json.loads(in_python().to_json()))
+    for other in answers[1:]:
+        same(answers[0], other)
+
+
+KINDS: list[type[Request]] = [
+    kind for name in verbs.__all__ if hasattr(kind := getattr(verbs, name), "verb") and kind is not Request
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.verb)
+def test_the_published_schema_has_every_field(kind):
+    (published,) = [one for one in SCHEMAS["oneOf"] if one["properties"]["verb"]["const"] == kind.verb]
+    assert published == json.loads(json.dumps(kind.schema())), "python docs/schema/generate.py"
+    assert {one.name for one in fields(kind)} < set(published["properties"])
+    assert all(part.get("description", True) for part in published["properties"].values())
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ({"schema": "reticent.request/2"}, "its schema is not reticent.request/1"),
+        ({"verb": "calibrate"}, "a request to 'calibrate', not to 'assess'"),
+        ({"relase": 1}, "'relase' is not one of .*did you mean release"),
+        ({"release": None}, "release must be given"),
+        ({"release": {"kind": "gaussian", "noise_multiplier": -1}}, "noise_multiplier must be"),
+        ({"release": "nowhere.json"}, "nowhere.json"),
+        ({"release": 3}, "release must be a mechanism"),
+        ({"adversary": ["relaxt"]}, "did you mean relaxed"),
+        ({"adversary": [{"name": "relaxed", "dimensions": 2}]}, "dimensions"),
+        ({"adversary": [{"dimension": 2}]}, "unknown attacker"),
+        ({"fpr": ["much"]}, "fpr must be a finite number"),
+        ({"fpr": [2]}, "fpr must be"),
+        ({"method": "best"}, "method must be one of"),
+        ({"guesses": [2]}, "guesses must be given with secret_bits"),
+    ],
+)
+def test_what_no_request_can_say_is_one_line(capsys, edit, words):
+    document = {"schema": SCHEMA, "verb": "assess", "release": {"kind": "gaussian", "noise_multiplier": 1.0}, **edit}
+    with pytest.raises((ArtifactError, ParameterError), match=words) as caught:
+        verbs.Assess.from_json(json.dumps(document))
+    assert "\n" not in str(caught.value)
+    Path("request.json").write_text(json.dumps(document))
+    with pytest.raises(SystemExit) as left:
+        main(["risk", "--request", "request.json"])
+    assert (left.value.code, capsys.readouterr().err.count("\n")) == (2, 1)
+
+
+def test_what_a_file_cannot_say_is_refused():
+    from reticent.calibration import NoiseMultiplier
+
+    bounded = verbs.Calibrate.of(release=rt.Gaussian(1.0), target="mu=1", unknown=NoiseMultiplier(low=0.5))
+    with pytest.raises(UnsupportedError, match="bounds of your own"):
+        bounded.to_json()
+    with pytest.raises(UnsupportedError, match="save it first"):
+        verbs.Verify.of(certificate=rt.certify(rt.Gaussian(2.0))).to_json()
+
+
+def test_of_all_attackers_one_may_be_named():
+    found = rt.assess(rt.DPSGD(2.0, 0.1, 5), ["all", rt.Relaxed(dimension=9)])
+    assert [one.adversary for one in found if one.adversary.name == "relaxed"] == [rt.Relaxed(dimension=9)]
+    assert found.request == verbs.Assess.from_json(found.request.to_json())
+
+
+def test_a_verb_without_requests_says_so(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["reproduce", "--request", "request.json"])
+    assert (left.value.code, capsys.readouterr().err) == (2, "reticent: reproduce takes no --request\n")
