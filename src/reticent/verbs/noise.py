@@ -173,11 +173,21 @@ class Calibrations(Table, Sequence[Calibration]):
         """The document ``reticent.comparison/1`` as strict JSON text; null is an infinite number."""
         return self.document.model_dump_json(by_alias=True, indent=2)
 
-    def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
+    def theorems(self) -> list[str]:
+        return [key for found in self._found for key in found.theorems]
+
+    def plot(
+        self,
+        ax: Sequence[Axes] | Axes | None = None,
+        panels: Sequence[str] | str | None = None,
+        *,
+        style: str = "attackers",
+        legend: bool = True,
+    ) -> list[Any]:
         """Draw each attacker's curve at its own answer; see ``reticent.verbs.plots.plot``."""
         from reticent.verbs.plots import plot
 
-        return plot(self._found, axes, panels)
+        return plot(self._found, ax, panels, style=style, legend=legend)
 
     def _only(self) -> Calibration:
         if len(self.calibrations) != 1:
