@@ -78,7 +78,7 @@ def cells(latex: str) -> list[list[str]]:
         for cell in row:
             plain = re.sub(r"\\[{}]", "", cell)
             assert plain.count("{") == plain.count("}")
-            assert not re.search(r"(?<!\\)[%#]|[~<>|]", cell)
+            assert not re.search(r"(?<!\\)[%#_]|[~<>|]", cell)
             assert len(re.findall(r"(?<!\\)\$", cell)) % 2 == 0
         found.append([cell.strip() for cell in row])
     return found
