@@ -96,6 +96,7 @@ PAPER = {
     "axes.linewidth": 0.3,
     "legend.fontsize": 6.0,
     "legend.frameon": False,
+    "text.color": "navy",
 }
 
 
@@ -131,6 +132,7 @@ def test_a_style_sheet_decides_on_sizes_widths_and_fonts(pyplot):
     assert axes[0].xaxis.label.get_fontsize() == 8.0
     measured = rt.audit([3.0, 2.0, 2.5] * 40, [0.0, 1.0, 0.5] * 40, claim=rt.Gaussian(1.0)).plot()[0]
     assert {line.get_linewidth() for line in measured.get_lines()} == {0.3, 0.7}
+    assert measured.get_lines()[1].get_color() == "navy"
 
 
 @pytest.mark.parametrize("layout", ["constrained", "none"])

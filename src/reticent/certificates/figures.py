@@ -41,6 +41,7 @@ _STYLE: Any = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "axes.titlesize": 10,
+    "text.color": "#000000",
 }
 
 
@@ -110,7 +111,7 @@ def _linear(axes: Axes, report: AuditReport, claims: Mapping[str, TradeOff]) -> 
     )
     label = f"band at confidence {report.confidence:g}"
     axes.fill_between(grid, curve.lower(grid), curve.upper(grid), step="post", color="#bbbbbb", alpha=0.6, label=label)
-    axes.step([0.0, *curve.alpha], [1.0, *curve.beta], where="post", color="#000000", label="measured")
+    axes.step([0.0, *curve.alpha], [1.0, *curve.beta], where="post", color=mpl.rcParams["text.color"], label="measured")
     for index, (name, claim) in enumerate(claims.items()):
         axes.plot(grid, claim.beta(grid), label=f"claim: {printable(name, _LONGEST_NAME)}", **_line(index))
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="false negative rate")
@@ -121,7 +122,7 @@ def _logarithmic(axes: Axes, report: AuditReport, claims: Mapping[str, TradeOff]
     axes.plot(grid, grid, color="#777777", linewidth=mpl.rcParams["axes.linewidth"], linestyle=":")
     low, high = np.clip(1.0 - curve.upper(grid), floor, 1.0), np.clip(1.0 - curve.lower(grid), floor, 1.0)
     axes.fill_between(grid, low, high, color="#bbbbbb", alpha=0.6)
-    axes.plot(grid, np.clip(1.0 - curve.estimate(grid), floor, 1.0), color="#000000")
+    axes.plot(grid, np.clip(1.0 - curve.estimate(grid), floor, 1.0), color=mpl.rcParams["text.color"])
     for index, claim in enumerate(claims.values()):
         axes.plot(grid, np.clip(claim.power(grid), floor, 1.0), **_line(index))
     axes.set(xscale="log", yscale="log", xlim=(grid[0], 1), ylim=(floor, 1.1))
