@@ -17,6 +17,7 @@ from reticent.facts import Fact, Severity, all_facts
 from reticent.languages import language
 from reticent.mechanisms import MECHANISMS
 from reticent.proofs import CONDITIONS
+from reticent.proofs.bibtex import entry
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
 from reticent.registry import parameters_of
 
@@ -295,9 +296,7 @@ def _bibliography() -> Iterator[str]:
         yield f"| `{paper.key}` | {paper.authors}: *{_cell(paper.title)}* ({paper.year}). {_cell(paper.version)} |"
     yield "\n## BibTeX\n\n```bibtex"
     for paper in papers:
-        authors = " and ".join(name.strip() for name in paper.authors.split(","))
-        fields = {"author": authors, "title": f"{{{paper.title}}}", "year": paper.year, "note": paper.version}
-        yield f"@misc{{{paper.key},\n" + "".join(f"  {k} = {{{v}}},\n" for k, v in fields.items()) + "}"
+        yield entry(paper)
     yield "```"
 
 

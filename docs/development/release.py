@@ -35,9 +35,12 @@ def problems(root: Path) -> Iterator[str]:
     for name, line in (("src/reticent/__init__.py", '__version__ = "{}"'), ("CITATION.cff", "version: {}")):
         if line.format(version) not in (root / name).read_text().splitlines():
             yield f"{name}: the version must be {version}, as in pyproject.toml"
-    dated = re.compile(rf"^## {re.escape(version)}, \d{{4}}-\d\d-\d\d$", re.MULTILINE)
-    if not dated.search((root / "CHANGELOG.md").read_text()):
+    dated = re.compile(rf"^## {re.escape(version)}, (\d{{4}}-\d\d-\d\d)$", re.MULTILINE)
+    heading = dated.search((root / "CHANGELOG.md").read_text())
+    if not heading:
         yield f"CHANGELOG.md: needs a heading '## {version}, YYYY-MM-DD'"
+    elif f"date-released: {heading[1]}" not in (root / "CITATION.cff").read_text().splitlines():
+        yield f"CITATION.cff: needs 'date-released: {heading[1]}', as in CHANGELOG.md"
     missing = sorted(_USUAL - set(project.get("urls", {})))
     if missing:
         yield f"pyproject.toml: [project.urls] lacks {', '.join(missing)}: say where the project will be"

@@ -28,7 +28,7 @@ class Style:
 
     def matplotlib(self) -> dict[str, Any]:
         """Keywords for ``Axes.plot``."""
-        return {"color": self.colour, "linestyle": (0, self.dashes) if self.dashes else "-", "linewidth": 1.7}
+        return {"color": self.colour, "linestyle": (0, self.dashes) if self.dashes else "-"}
 
     def on(self, theme: str) -> str:
         """The colour on this ground: ``light`` or ``dark``."""

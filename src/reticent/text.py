@@ -175,6 +175,19 @@ def escaped(text: object) -> str:
     return html.escape(printable(text))
 
 
+_LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {c: f"{{{c}}}" for c in "[*"}  # read as an option where they begin a row
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+)
+
+
+def in_latex(text: object) -> str:
+    """Text that LaTeX sets as it is."""
+    return printable(text).translate(_LATEX)
+
+
 class Short:
     """A dataclass with ``repr=False``, shown by the fields that differ from their defaults, in lines that fit."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import runpy
 import shutil
 import tomllib
@@ -32,6 +33,7 @@ def ready(tmp_path: Path) -> Path:
     urls = "".join(f'{name} = "https://example.org/{name}"\n' for name in sorted(RELEASE["_USUAL"]))
     edit(tmp_path / "pyproject.toml", "[project.scripts]", f"[project.urls]\n{urls}\n[project.scripts]")
     edit(tmp_path / "CHANGELOG.md", "## 0.1.0, unreleased", "## 0.1.0, 2026-12-01")
+    edit(tmp_path / "CITATION.cff", "version: 0.1.0", "version: 0.1.0\ndate-released: 2026-12-01")
     edit(tmp_path / "README.md", "reticent is not on PyPI yet.", "")
     return tmp_path
 
@@ -52,6 +54,7 @@ def test_nothing_is_missing_where_all_is_there(ready: Path) -> None:
         ("CITATION.cff", "version: 0.1.0", "version: 0.0.9", "CITATION.cff: the version"),
         ("src/reticent/__init__.py", '"0.1.0"', '"0.2.0"', "__init__.py: the version"),
         ("CHANGELOG.md", "2026-12-01", "unreleased", "needs a heading"),
+        ("CHANGELOG.md", "2026-12-01", "2026-12-02", "CITATION.cff: needs 'date-released: 2026-12-02'"),
         ("pyproject.toml", "Repository =", "Home =", "lacks Repository"),
         ("README.md", "# reticent", "# reticent is not on PyPI yet", "not on PyPI"),
     ],
@@ -70,6 +73,8 @@ def test_no_address_is_invented() -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert said == ("url" not in cited)
     assert {"cff-version", "message", "title", "authors", "type", "license", "version", "abstract"} <= set(cited)
+    dated = re.search(rf"^## {project['version']}, (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    assert str(cited.get("date-released", "unreleased")) == dated
     assert (cited["license"], cited["version"]) == (project["license"], project["version"])
 
 

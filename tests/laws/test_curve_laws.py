@@ -142,6 +142,7 @@ def test_ends_of_the_curve(curve: TradeOff) -> None:
     assert curve.power(0.0) == pytest.approx(float(np.exp(curve.errors(np.inf).tpr)), abs=1e-13)
     assert curve.errors(np.inf).fpr == -np.inf
     assert curve.errors(-np.inf).fnr == -np.inf
+    assert np.array_equal(curve([0.0, 0.3, 1.0]), curve.beta([0.0, 0.3, 1.0]))
     assert np.all(np.diff(curve.beta([0.0, 1e-300, 1e-30, 1e-3])) <= 1e-15)
 
 

@@ -44,6 +44,7 @@ HIDDEN_STEPS = "tests/training/test_hidden_steps.py"
 SELECTING = "tests/training/test_selecting.py"
 SELECTION = "tests/accountants/test_selection.py"
 TOGETHER = "tests/verbs/test_together.py"
+PAPER, DRAWINGS = "tests/verbs/test_paper.py", "tests/verbs/test_drawings.py"
 REGISTER = "tests/certificates/test_register.py"
 FILTERED = "tests/mechanisms/test_filtered.py"
 VERIFY = "tests/certificates/test_verify.py"
@@ -940,6 +941,21 @@ MUTANTS = (
     Mutant("grid: the method that is usual", "assess_each", Put("Assess.of(release=one, **said)", 'Assess.of(release=one, **{**said, "method": None})'), "tests/verbs/test_grids.py::test_relation_and_method_reach_the_workers"),
     Mutant("grid: all attackers, and one that cannot be answered", "Assess.answer", Put("self.adversary.everybody", "False"), "tests/verbs/test_grids.py::test_all_attackers_of_releases_of_several_kinds_and_infinite_numbers"),
     Mutant("grid: usual questions", "assess_each", Put("Assess.of(release=one, **said)", 'Assess.of(release=one, **{**said, "delta": None})'), "tests/verbs/test_grids.py::test_each_row_is_what_assess_says_of_that_release"),
+    Mutant("latex: the lower end rounded up", "latex._between", Put("digits(low, up=False)", "digits(low, up=True)"), PAPER + "::test_an_interval_is_rounded_outwards_and_left_out_where_nothing_is_proven"),
+    Mutant("latex: infinity as a number", "latex._between", Put("not (math.isfinite(low) or math.isfinite(high))", "False"), PAPER + "::test_an_interval_is_rounded_outwards_and_left_out_where_nothing_is_proven"),
+    Mutant("latex: a cell as it is", "latex._set", Put("in_latex(cell)", "cell"), PAPER + "::test_latex_has_the_cells_of_the_text"),
+    Mutant("latex: a name as it is", "latex.tabular", Put("map(in_latex, columns)", "columns"), PAPER + "::test_latex_has_the_cells_of_the_text"),
+    Mutant("latex: bounds to the nearest", "Table._tabular", Put("[self._shown(row, 2000) for row in self.rows()]", "[[str(cell) for cell in row] for row in self.rows()]"), PAPER + "::test_latex_has_the_cells_of_the_text"),
+    Mutant("bibtex: one paper for all", "bibtex.bibtex", Put("key == _OWN", "True"), PAPER + "::test_every_theorem_has_an_entry_and_its_place_above"),
+    Mutant("bibtex: a name of several words", "bibtex.entry", Put('" " in name', "False"), PAPER + "::test_names_of_several_words_stay_together"),
+    Mutant("bibtex: without what a secret follows from", "Assessments.theorems", Put("self.document.assessments", "self.assessments"), PAPER + "::test_a_number_that_needs_one_more_theorem_brings_it"),
+    Mutant("plots: a legend on the curves", "plots.with_legend", Put('"outside lower center"', '"lower center"'), DRAWINGS + "::test_no_legend_covers_axes"),
+    Mutant("plots: a legend on the curves of other axes", "plots.with_legend", Put('"lower left"', '"upper left"'), DRAWINGS + "::test_no_legend_covers_axes"),
+    Mutant("plots: a legend wider than the figure", "plots.with_legend", Put("made.get_window_extent().width <= where.bbox.width", "True"), DRAWINGS + "::test_no_legend_covers_axes"),
+    Mutant("plots: one relation said for two", "plots.with_legend", Put("len(common) == 1", "common"), DRAWINGS + "::test_a_relation_is_said_once_where_it_is_that_of_all"),
+    Mutant("plots: one look for two lines of an attacker", "plots._looks", Put("look in taken", "False"), DRAWINGS + "::test_lines_can_be_told_apart_without_colour"),
+    Mutant("plots: a width of our own", "plots._blind", Put('rcParams["axes.linewidth"]', "0.8"), DRAWINGS + "::test_a_style_sheet_decides_on_sizes_widths_and_fonts"),
+    Mutant("plots: points in the order given", "plots.plot_numbers", Put('np.argsort(x, kind="stable")', "range(len(x))"), DRAWINGS + "::test_a_grid_draws_its_numbers_over_what_differs"),
     Mutant("mu: the tail of a large epsilon as 1 minus it", "_sufficient_mu", Put("-np.logaddexp(0.0, max(step.pair.largest_losses))", "np.log(1.0 - 1.0 / (1.0 + np.exp(-max(step.pair.largest_losses))))"), "tests/mechanisms/test_guarantee.py::test_mu_of_a_large_epsilon"),
     Mutant("mu: tangents without what delta lacks to 1", "_tangent_polygon", Drop("log_rest"), "tests/mechanisms/test_guarantee.py::test_mu_of_one_of_two_large_epsilons"),
     Mutant("guarantee: a small delta as 1 minus 1 minus it", "guarantee._pair", Put("math.log(delta) if delta > 0.0 else -math.inf", "math.log(1.0 - (1.0 - delta)) if delta > 1e-15 else -math.inf"), "tests/mechanisms/test_guarantee.py::test_a_small_delta_is_not_rounded_away"),

@@ -190,21 +190,21 @@ def test_json_is_strict_and_says_infinite_with_null():
     assert document["assessments"][0]["epsilon_at_delta"]["1e-05"]["value"] is None
 
 
-def test_to_frame_has_full_precision_or_says_what_to_install(monkeypatch):
+def test_to_pandas_has_full_precision_or_says_what_to_install(monkeypatch):
     pandas = pytest.importorskip("pandas")
     found = rt.assess(RUN)
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert frame["advantage"][0] == found[0].measure(rt.advantage).value
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UnsupportedError, match="pip install pandas"):
-        found.to_frame()
+        found.to_pandas()
 
 
-def test_to_frame_without_pandas_names_the_remedy(monkeypatch):
+def test_to_pandas_without_pandas_names_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UnsupportedError, match="pip install pandas"):
-        rt.assess(RUN).to_frame()
+        rt.assess(RUN).to_pandas()
 
 
 def test_calibrate_takes_targets_as_keywords():
@@ -350,7 +350,7 @@ def test_a_wrong_argument_is_answered_with_the_nearest(call, meant):
             lambda: rt.audit([1.0, 2.0], [0.0, 1.0], rule="rank"),
             "rule must be a rule of reticent.auditing, .* got 'rank'",
         ),
-        (lambda: rt.assess(PLAIN).plot("x"), "axes must be"),
+        (lambda: rt.assess(PLAIN).plot("x"), "ax must be"),
         (lambda: rt.Ledger(3), "parts must be a tuple of mechanisms, got 3"),
         (lambda: rt.assess_each([PLAIN], engine="dask"), "engine must be Local, Dask or Ray .* got 'dask'"),
         (lambda: rt.assess_each([PLAIN], work=3), "work must be a path, got 3"),

@@ -39,6 +39,9 @@ _STYLE: Any = {
     "axes.grid": True,
     "grid.color": "#e4e4e4",
     "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "axes.titlesize": 10,
+    "text.color": "#000000",
 }
 
 
@@ -48,6 +51,8 @@ def audit_figure(report: AuditReport, claims: Mapping[str, TradeOff]) -> Figure:
         figure = Figure(figsize=(10.5, 4.8), layout="constrained")
         linear, logarithmic = figure.subplots(1, 2)
         draw_audit(linear, logarithmic, report, claims)
+        linear.set_title("Errors of the attack (lower is riskier)")
+        logarithmic.set_title("Confident accusations (higher is riskier)")
         handles, labels = linear.get_legend_handles_labels()
         legend = figure.legend(handles, labels, loc="outside lower center", ncols=2)
         for text in legend.get_texts():
@@ -101,32 +106,31 @@ def png(figure: Figure) -> bytes:
 def _linear(axes: Axes, report: AuditReport, claims: Mapping[str, TradeOff]) -> None:
     grid = np.linspace(0.0, 1.0, 401)
     curve = report.curve
-    axes.plot([0, 1], [1, 0], color="#777777", linewidth=0.8, linestyle=":", label="guessing")
+    axes.plot(
+        [0, 1], [1, 0], color="#777777", linewidth=mpl.rcParams["axes.linewidth"], linestyle=":", label="guessing"
+    )
     label = f"band at confidence {report.confidence:g}"
     axes.fill_between(grid, curve.lower(grid), curve.upper(grid), step="post", color="#bbbbbb", alpha=0.6, label=label)
-    axes.step([0.0, *curve.alpha], [1.0, *curve.beta], where="post", color="#000000", linewidth=1.6, label="measured")
+    axes.step([0.0, *curve.alpha], [1.0, *curve.beta], where="post", color=mpl.rcParams["text.color"], label="measured")
     for index, (name, claim) in enumerate(claims.items()):
         axes.plot(grid, claim.beta(grid), label=f"claim: {printable(name, _LONGEST_NAME)}", **_line(index))
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="false negative rate")
-    axes.set_title("Errors of the attack (lower is riskier)", fontsize=10)
 
 
 def _logarithmic(axes: Axes, report: AuditReport, claims: Mapping[str, TradeOff], grid: np.ndarray) -> None:
     curve, floor = report.curve, 0.3 / len(report.scores.member)
-    axes.plot(grid, grid, color="#777777", linewidth=0.8, linestyle=":")
+    axes.plot(grid, grid, color="#777777", linewidth=mpl.rcParams["axes.linewidth"], linestyle=":")
     low, high = np.clip(1.0 - curve.upper(grid), floor, 1.0), np.clip(1.0 - curve.lower(grid), floor, 1.0)
     axes.fill_between(grid, low, high, color="#bbbbbb", alpha=0.6)
-    axes.plot(grid, np.clip(1.0 - curve.estimate(grid), floor, 1.0), color="#000000", linewidth=1.6)
+    axes.plot(grid, np.clip(1.0 - curve.estimate(grid), floor, 1.0), color=mpl.rcParams["text.color"])
     for index, claim in enumerate(claims.values()):
         axes.plot(grid, np.clip(claim.power(grid), floor, 1.0), **_line(index))
     axes.set(xscale="log", yscale="log", xlim=(grid[0], 1), ylim=(floor, 1.1))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
-    axes.set_title("Confident accusations (higher is riskier)", fontsize=10)
 
 
 def _line(index: int) -> dict[str, Any]:
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _DASHES[index % len(_DASHES)],
-        "linewidth": 1.6,
     }

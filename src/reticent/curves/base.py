@@ -141,6 +141,10 @@ class TradeOff(ABC):
         """
         return np.exp(self.log_beta(log_of(_check.probabilities(alpha=alpha))))
 
+    def __call__(self, alpha: ArrayLike) -> np.ndarray:
+        """The same as ``beta``: a curve is the function that papers call f."""
+        return self.beta(alpha)
+
     def power(self, alpha: ArrayLike) -> np.ndarray:
         """Largest true positive rate at false positive rate ``alpha``: ``1 - beta`` without cancellation.
 

@@ -83,11 +83,14 @@ class Certified(Table):
         """The complete document as strict JSON text; it is not for publication where it has private parts."""
         return self.certificate.to_json()
 
-    def plot(self, axes: Sequence[Axes] | None = None) -> list[Any]:
+    def theorems(self) -> list[str]:
+        return [key for record in self.certificate.assessments for key in record.theorems]
+
+    def plot(self, ax: Sequence[Axes] | None = None, *, style: str = "attackers", legend: bool = True) -> list[Any]:
         """Draw the curves that the page shows; see ``reticent.verbs.plots.plot_certified``."""
         from reticent.verbs.plots import plot_certified
 
-        return plot_certified(self.certificate.assessments, axes)
+        return plot_certified(self.certificate.assessments, ax, style=style, legend=legend)
 
     def save(
         self,

@@ -67,11 +67,17 @@ class Audited(Table):
         found = [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]
         return [*(found or ["no claim was tested: give claim="]), *self.report.hints]
 
-    def plot(self, axes: Sequence[Axes] | None = None) -> Any:
+    def theorems(self) -> list[str]:
+        report = self.report
+        found = [bound.theorems for bound in report.bounds] + [one.theorems for one in report.verdicts.values()]
+        return [*report.curve.theorems, *(key for keys in found for key in keys)]
+
+    def plot(self, ax: Sequence[Axes] | None = None, *, legend: bool = True) -> list[Any]:
         """Draw the measured curve with its band, and the claims: error rates, and confident accusations.
 
         Args:
-            axes: two matplotlib axes; None makes a figure.
+            ax: two matplotlib axes; None makes a figure.
+            legend: as for ``reticent.verbs.plots.plot``.
 
         Returns:
             The axes, as a list.
@@ -81,12 +87,11 @@ class Audited(Table):
             UnsupportedError: matplotlib is not installed.
         """
         from reticent.certificates.figures import draw_audit
-        from reticent.verbs.plots import axes_for
+        from reticent.verbs.plots import axes_for, with_legend
 
-        linear, logarithmic = axes_for(axes, 2)
-        draw_audit(linear, logarithmic, self.report, self.claims)
-        linear.legend(frameon=False, fontsize="small")
-        return [linear, logarithmic]
+        drawn = axes_for(ax, 2)
+        draw_audit(drawn[0], drawn[1], self.report, self.claims)
+        return with_legend(drawn, legend)
 
     def to_json(self) -> str:
         """The document ``reticent.audit/1`` as strict JSON text."""

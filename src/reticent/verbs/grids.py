@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.short import in_short
-from reticent.risk.report import MEASURES, RiskDocument
+from reticent.risk.report import MEASURES, AssessmentRecord, RiskDocument
 from reticent.tasks import Engine, Kept, Local, Progress, Store, Task, execute
 from reticent.verbs.names import Who
 from reticent.verbs.request import PATH
 from reticent.verbs.risks import Assess
 from reticent.verbs.table import Cell, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _KIND, _RESULT = "assess", "document"
 
@@ -60,6 +63,51 @@ class Grid(Table):
                 shown = [float("inf") if number is None else number for number in numbers]
                 rows.append((*(facts[name] for name in self._differ), one.label, one.neighbouring, one.claim, *shown))
         return rows
+
+    def to_latex(self, *, interval: bool = False) -> str:
+        """As of other tables; with ``interval``, each number has behind it both ends of what is proven about it."""
+        numbers = ([measure.of(one, *at) for measure, at in self._asked] for one in self._records())
+        return self._tabular(numbers if interval else ())
+
+    def theorems(self) -> list[str]:
+        return [key for one in self._records() for key in one.theorems]
+
+    def plot(
+        self,
+        ax: Sequence[Axes] | Axes | None = None,
+        panels: Sequence[str] | str | None = None,
+        *,
+        style: str = "attackers",
+        legend: bool = True,
+    ) -> list[Any]:
+        """Draw the numbers of each attacker over the one in which the releases differ, such as ``noise_multiplier``.
+
+        Args:
+            ax: matplotlib axes, one for each panel; None makes a figure.
+            panels: columns of this table, such as ``"advantage"``; by default all numbers, or as many as there are
+                axes.
+            style, legend: as for ``reticent.verbs.plots.plot``.
+
+        Returns:
+            The axes, as a list.
+
+        Raises:
+            ParameterError: the releases do not differ in one number, a panel or the style is unknown, or there are not
+                as many axes as panels.
+            UnsupportedError: matplotlib is not installed.
+        """
+        from reticent.verbs.plots import plot_numbers
+
+        columns = dict(zip(self.columns(), zip(*self.rows(), strict=True), strict=True))
+        over = columns[self._differ[0]]
+        if len(self._differ) > 1 or not all(isinstance(value, int | float) for value in over):
+            raise ParameterError("mechanisms", ", ".join(self._differ), "releases that differ in one number")
+        whose = [(one.adversary, one.label, one.neighbouring, one.claim) for one in self._records()]
+        numbers = {name: columns[name] for name in self.columns()[self._leading :]}
+        return plot_numbers((self._differ[0], over), whose, numbers, ax, panels, style, legend)
+
+    def _records(self) -> list[AssessmentRecord]:
+        return [one for document in self.documents for one in document.assessments]
 
     def notes(self) -> list[str]:
         skipped = (item for document in self.documents for item in document.skipped.items())

@@ -291,11 +291,21 @@ class Calibrations(Table, Sequence[Calibration]):
         """The document as strict JSON text; null is an infinite number."""
         return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
-    def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
+    def theorems(self) -> list[str]:
+        return [key for found in self._found for key in found.theorems]
+
+    def plot(
+        self,
+        ax: Sequence[Axes] | Axes | None = None,
+        panels: Sequence[str] | str | None = None,
+        *,
+        style: str = "attackers",
+        legend: bool = True,
+    ) -> list[Any]:
         """Draw each attacker's curve at its own answer; see ``reticent.verbs.plots.plot``."""
         from reticent.verbs.plots import plot
 
-        return plot(self._found, axes, panels)
+        return plot(self._found, ax, panels, style=style, legend=legend)
 
 
 class Calibrated(Calibrations):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_named
+from reticent.curves.enclosure import Interval
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -149,14 +150,14 @@ class Assessments(Table, Sequence[Assessment]):
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment; ``inf`` where no finite number is proven."""
+        names = [(one.adversary.label, one.neighbouring.value, one.claim.value) for one in self.assessments]
+        values = ([None if number is None else number.value for number in row] for row in self._numbers())
+        return [(*name, *row) for name, row in zip(names, values, strict=True)]
+
+    def _numbers(self) -> list[list[Interval | None]]:
         asked = [(MEASURES[name], at) for name, at in self.request.shown()]
         return [
-            (
-                one.adversary.label,
-                one.neighbouring.value,
-                one.claim.value,
-                *(one.measure(m.read, *x).value if m.answers(one.adversary.every_test) else None for m, x in asked),
-            )
+            [one.measure(m.read, *at) if m.answers(one.adversary.every_test) else None for m, at in asked]
             for one in self.assessments
         ]
 
@@ -177,11 +178,25 @@ class Assessments(Table, Sequence[Assessment]):
         """The document ``reticent.risk/2`` as strict JSON text; null is an infinite number."""
         return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
-    def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
+    def to_latex(self, *, interval: bool = False) -> str:
+        """As of other tables; with ``interval``, each number has behind it both ends of what is proven about it."""
+        return self._tabular(self._numbers() if interval else ())
+
+    def theorems(self) -> list[str]:
+        return [key for one in self.document.assessments for key in one.theorems]
+
+    def plot(
+        self,
+        ax: Sequence[Axes] | Axes | None = None,
+        panels: Sequence[str] | str | None = None,
+        *,
+        style: str = "attackers",
+        legend: bool = True,
+    ) -> list[Any]:
         """Draw the curves; see ``reticent.verbs.plots.plot``."""
         from reticent.verbs.plots import plot
 
-        return plot(self.assessments, axes, panels)
+        return plot(self.assessments, ax, panels, style=style, legend=legend)
 
 
 @hinting

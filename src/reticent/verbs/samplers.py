@@ -130,6 +130,9 @@ class SamplerChoices(Table):
         """Noise is rounded up; what is achieved, on the safe side."""
         return [None, None, True, True, None, None, self.target.grows_with_risk]
 
+    def theorems(self) -> list[str]:
+        return [key for one in self.choices for key in one.answer.assessment().theorems]
+
     def notes(self) -> list[str]:
         """What each sampler's number rests on, and which samplers were left out and why."""
         owned = ((one.sampler.name, one.answer.assessment().conditions) for one in self.choices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reticent.errors import UnsupportedError
@@ -16,7 +16,7 @@ Cell = str | float | int | None
 class Table:
     """What a verb of the front door answers: titled rows under columns, with notes below.
 
-    A subclass gives the rows. Cells keep their full precision in ``to_frame``; text and HTML show four
+    A subclass gives the rows. Cells keep their full precision in ``to_pandas``; text, HTML and LaTeX show four
     significant digits, bounds on their safe side. Text has lines of at most 80 characters: columns that do not fit
     follow below.
     """
@@ -48,6 +48,10 @@ class Table:
         """Sentences below the rows."""
         return ()
 
+    def theorems(self) -> list[str]:
+        """Keys of ``reticent.proofs.references`` that the numbers follow from."""
+        return []
+
     def __repr__(self) -> str:
         lines = wrapped(printable(self.title()))
         cells = list(zip(*(self._shown(row) for row in self.rows()), strict=True))
@@ -64,7 +68,23 @@ class Table:
         shown = html_table(self.title(), rows, self.columns()) if rows else f"<p>{escaped(self.title())}</p>"
         return shown + "".join(f"<p>{escaped(note)}</p>" for note in self.notes())
 
-    def to_frame(self) -> Any:
+    def to_latex(self) -> str:
+        """The rows as a ``tabular`` of the LaTeX package booktabs, rounded as in text; title and notes are comments."""
+        return self._tabular()
+
+    def _tabular(self, ends: Iterable[Sequence[Any]] = ()) -> str:
+        from reticent.verbs.latex import tabular
+
+        shown = [self._shown(row, 2000) for row in self.rows()]
+        return tabular([self.title(), *self.notes()], self.columns(), shown, ends)
+
+    def to_bibtex(self) -> str:
+        """Entries for this program and for the papers whose theorems the numbers follow from; comments name these."""
+        from reticent.proofs.bibtex import bibtex
+
+        return bibtex(self.theorems())
+
+    def to_pandas(self) -> Any:
         """The rows as a ``pandas.DataFrame``.
 
         Raises:
@@ -73,7 +93,7 @@ class Table:
         try:
             import pandas as pd
         except ImportError:
-            raise UnsupportedError("to_frame needs pandas: pip install pandas") from None
+            raise UnsupportedError("to_pandas needs pandas: pip install pandas") from None
         return pd.DataFrame(list(self.rows()), columns=list(self.columns()))
 
 
