@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import os
 import sys
 import tomllib
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from reticent import verbs
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates.ledger_rules import _in_time, _nothing_private, _same_weights
 from reticent.certificates.targets import misses_its_target
@@ -20,6 +22,7 @@ from reticent.proofs import CONDITIONS
 from reticent.proofs.bibtex import entry
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
 from reticent.registry import parameters_of
+from reticent.verbs.request import spelling_of
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -162,6 +165,52 @@ def _parameters(kind: type) -> Iterator[str]:
         default = "required" if p.required else f"default {p.default}" if p.default is not None else "optional"
         shown = f"`--{p.option}` ({default})" if p.typeable else f"`{p.name}` (measured, in Python)"
         yield f"- {shown}: {p.help}"
+
+
+_REQUESTS = """\
+A verb is a request and an answer. The request is one frozen object: Python arguments, options and a file make the same
+one, so they have the same answer. `--dry-run` prints it, `--request` takes it:
+
+```sh
+reticent risk dpsgd --noise-multiplier 1.1 --sample-rate 0.01 --steps 1000 --adversary relaxed --dry-run > request.json
+reticent risk --request request.json --json
+```
+
+What is at its default is left out. Paths are those of files on the machine that answers. In Python each answer of
+`rt.assess` has its `request`; any request is made from its fields, or from its JSON.
+
+```python
+import reticent as rt
+from reticent.verbs import Assess
+
+found = rt.assess(rt.Gaussian(2.0), ["relaxed"], delta=1e-6)
+request = Assess.from_json(found.request.to_json())
+print(request == found.request, request.answer()[0].adversary.name)
+```
+
+prints
+
+```text
+True relaxed
+```
+
+The [JSON Schema](../schema/request-1.schema.json) `reticent.request/1` has all fields."""
+
+
+def requests() -> str:
+    """What each verb may be asked: the fields of its request."""
+    return "\n".join(["# Requests", "", _MADE, "", _REQUESTS, *_requests()]) + "\n"
+
+
+def _requests() -> Iterator[str]:
+    known = [getattr(verbs, name) for name in verbs.__all__ if hasattr(getattr(verbs, name), "verb")]
+    for kind in known:
+        yield f"\n## {kind.verb}\n\n{_doc(kind)}\n"
+        for one in dataclasses.fields(kind):
+            way = spelling_of(one)
+            many = ", several" if way.many else ""
+            must = "required" if one.default is dataclasses.MISSING else "optional"
+            yield f"- `{one.name}` ({must}{many}): {one.metadata['help']}"
 
 
 def _doc(kind: type) -> str:
@@ -317,6 +366,7 @@ PAGES = {
     "evidence/errata.md": errata,
     "theory/theorems.md": theorems,
     "reference/catalogue.md": catalogue,
+    "reference/requests.md": requests,
     "development/mutants.md": mutants,
     "reference/constraints.md": constraints,
     "reference/warnings.md": warnings,

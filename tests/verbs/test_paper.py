@@ -56,8 +56,9 @@ def forged():
 ANSWERS = {
     "Assessments": lambda: rt.assess(RUN, ["relaxed", "norm-only"], secret_bits=20),
     "Calibrations": lambda: rt.compare(PLAIN, ["worst-case", "relaxed"], advantage=0.1),
+    "Calibrated": lambda: rt.calibrate(PLAIN, "relaxed", advantage=0.1),
     "SamplerChoices": lambda: rt.calibrate_samplers(
-        advantage=0.1, dataset_size=640, epochs=1, batch_size=64, samplers=["poisson", "shuffled"]
+        advantage=0.1, dataset_size=640, epochs=1, batch_size=64, sampler=["poisson", "shuffled"]
     ),
     "Grid": lambda: rt.assess_each([PLAIN, rt.Gaussian(0.0)], "relaxed"),
     "Certified": lambda: rt.certify(PLAIN, created="2026-01-01"),

@@ -170,6 +170,8 @@ _LARGEST = 64 << 20
 _CUT_OFF = 141
 """The exit code where nobody reads on, as shells say it: 128 and SIGPIPE. Of click it is 1, which is a breach."""
 JSON = option("json", bool, "Print strict JSON and nothing else.")
+REQUEST = option("request", Path, "Take the request from a JSON file, which --dry-run prints.")
+"""Shown by every verb that asks; ``_by_request`` makes the command that takes it."""
 
 
 def _verb(name: str) -> click.Command:
@@ -201,7 +203,7 @@ def _by_request(verb: str) -> Verb:
     kinds: dict[Any, Any] = room.asked()
     also = getattr(room, "SHOWN_BY", ())
 
-    @command(verb, option("request", Path, "The request, in JSON.", required=True), *also, JSON, help=VERBS[verb][1])
+    @command(verb, REQUEST, *also, JSON, help=VERBS[verb][1])
     def run(json: bool, request: Path, **given: Any) -> None:
         from reticent.io import strict
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from reticent.cli._app import JSON, Verb, command, option
+from reticent.cli._app import JSON, REQUEST, Verb, command, option
 from reticent.cli._progress import waiting
 from reticent.verbs.request import Request, spelling_of
 
@@ -44,13 +44,13 @@ def asking(name: str, ask: Callable[[dict[str, Any]], Request], do: Do, *params:
         do: answers it.
     """
 
-    @command(name, *params, _DRY_RUN, JSON, help=help)
-    def run(json: bool, dry_run: bool, **given: Any) -> None:
-        request = ask(given)
+    @command(name, *params, _DRY_RUN, REQUEST, JSON, help=help)
+    def run(json: bool, dry_run: bool, request: None, **given: Any) -> None:
+        asked = ask(given)
         if dry_run:
-            click.echo(request.to_json())
+            click.echo(asked.to_json())
         else:
-            do(request, given, json)
+            do(asked, given, json)
 
     return run
 

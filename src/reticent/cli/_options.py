@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reticent import _check
-from reticent.cli._app import Listing, option
+from reticent.cli._app import JSON, REQUEST, Listing, option
 from reticent.cli._limits import SECONDS
 from reticent.errors import ParameterError
 from reticent.mechanisms import MECHANISMS, Mechanism, Selection
@@ -136,7 +136,7 @@ def per_mechanism(
     def make(name: str) -> click.Command:
         return leaves[name][1]() if name in leaves else build(MECHANISMS[name])
 
-    return Listing(name, lines, make, help=help)
+    return Listing(name, lines, make, help=help, params=[REQUEST, JSON])
 
 
 def first_line(kind: type) -> str:
