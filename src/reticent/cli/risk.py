@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reticent.cli._app import JSON, command, option
-from reticent.cli._ledger import LEAF, LEDGER, say_warnings
+from reticent.cli._ledger import say_warnings
 from reticent.cli._options import (
     SECRETS,
     adversaries_of,
@@ -25,10 +26,13 @@ from reticent.cli._options import (
     told_apart,
     who_attacks,
 )
+from reticent.cli._paths import RUNS, SEVERAL, OfPaths
+from reticent.errors import ArtifactError
 from reticent.mechanisms import Mechanism
 from reticent.pairs.neighbouring import relation_of
 
 if TYPE_CHECKING:
+    from reticent.risk.report import Questions
     from reticent.verbs.documents import Release
 
 _QUESTIONS = (
@@ -48,12 +52,16 @@ _FULL = option("full", bool, "Every number, note and condition.")
 
 
 def _of_file() -> click.Command:
-    @command("ledger", LEDGER, *selection_options(), *who_attacks(), *_QUESTIONS, _FULL, JSON, help=LEAF)
-    def of_file(file: Path, json: bool, **given: Any) -> None:
+    @command("ledger", RUNS, *selection_options(), *who_attacks(), *_QUESTIONS, _FULL, JSON, help=SEVERAL)
+    def of_file(files: tuple[Path, ...], json: bool, **given: Any) -> None:
         from reticent.verbs.documents import release_in
 
-        release = release_in(file)
-        _assess(selected(release.mechanism, given), given["adversary"] or ["worst-case"], given, json, given, release)
+        names = given["adversary"] or ["worst-case"]
+        if len(files) > 1:
+            _of_several(files, names, given, json)
+            return
+        release = release_in(files[0])
+        _assess(selected(release.mechanism, given), names, given, json, given, release)
         if not json:
             say_warnings(release.warnings)
 
@@ -74,7 +82,37 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
     return of_kind
 
 
-risk = per_mechanism("risk", "Risk of a release under each attacker.", _of_kind, {"ledger": (LEAF, _of_file)})
+risk = OfPaths(
+    per_mechanism("risk", "Risk of a release under each attacker.", _of_kind, {"ledger": (SEVERAL, _of_file)})
+)
+
+
+def _questions(given: Mapping[str, Any]) -> tuple[Questions, list[str]]:
+    """Where the curves are read, and which measures were asked for besides."""
+    from reticent.risk.report import Questions
+
+    typed = {f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]}
+    more = [name for name, asked in (("ppv", "prior"), ("delta", "epsilon")) if given[asked]]
+    return Questions(**typed, **secrets_of(given)), more
+
+
+def _of_several(files: Sequence[Path], names: Sequence[str], given: Mapping[str, Any], json: bool) -> None:
+    """Each run by itself; exit code 2 if one could not be read or answered, after all others."""
+    from reticent.cli._tables import print_json, say
+    from reticent.verbs.grids import Asked, answered_each
+
+    questions, more = _questions(given)
+    who, everybody = adversaries_of(names, given)
+    asked = Asked(tuple(who), everybody, relation_of(given["neighbouring"]), method_of(given["method"]), questions)
+    found = answered_each(files, asked, more, partial(selected, given=given))
+    if json:
+        print_json(found.document)
+    else:
+        click.echo(str(found))
+        say("What the numbers rest on:" if given["full"] else "--full lists what the numbers rest on.")
+        say(*(found.conditions() if given["full"] else ()), indent=2)
+    if found.left_out:
+        raise ArtifactError(f"{len(found.left_out)} of {len(files)} runs could not be answered: see left out")
 
 
 def _assess(
@@ -88,18 +126,15 @@ def _assess(
     from reticent.adversaries.report import risk_document  # lists of commands are shown without them
     from reticent.cli._ledger import with_warnings
     from reticent.cli._tables import print_json, print_risk
-    from reticent.risk.report import Questions
     from reticent.verbs.risks import answered
 
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = relation_of(given["neighbouring"]), method_of(given["method"])
     witness = None if file is None else file.ledger
-    typed = {f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]}
-    questions = Questions(**typed, **secrets_of(given))
+    questions, more = _questions(given)
     assessments, skipped = answered(mechanism, adversaries, everything, relation, method, witness)
     document = risk_document(mechanism, assessments, questions, skipped)
     if json:
         print_json(document if file is None else with_warnings(document, file.warnings))
     else:
-        more = [name for name, asked in (("ppv", "prior"), ("delta", "epsilon")) if given[asked]]
         print_risk(document, more, full=given["full"])

@@ -336,7 +336,7 @@ def release_in(path: Path | str) -> Release:
     """What the file at ``path`` says was released, read as ``certify`` reads it; of a folder, its ``ledger.json``.
 
     Raises:
-        ArtifactError: it is neither a ledger nor a mechanism nor a DpEvent, or its ledger cannot be accounted.
+        ArtifactError: it is no ledger, certificate, mechanism or DpEvent, or its ledger cannot be accounted.
         UnsupportedError: the event has no counterpart.
     """
     from reticent.interop.documents import read_release

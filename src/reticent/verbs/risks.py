@@ -148,7 +148,7 @@ def assess(
 
     Args:
         mechanism: what was released, or anything with a method ``mechanism()``: a watched run, a ledger; or the path
-            of a file with a ledger, a mechanism or a DpEvent.
+            of a run, or of a file with a ledger, a certificate (which is not verified), a mechanism or a DpEvent.
         adversary: an adversary, its name, a list of both, or ``"all"``; None means the worst case alone.
             Of ``"all"``, those that cannot be answered are listed with the reason.
         neighbouring: between which data sets; None means each adversary's own ``relation``.
@@ -224,7 +224,7 @@ def mechanism_of(what: Any) -> Mechanism:
     """A mechanism, or that of a ledger, a run or a watched loop, or of a file that holds one.
 
     Raises:
-        ArtifactError: it is a path, and no ledger, mechanism or DpEvent lies there.
+        ArtifactError: it is a path, and no ledger, certificate, mechanism or DpEvent lies there.
         ParameterError: it is none of these.
     """
     if isinstance(what, Mechanism):
