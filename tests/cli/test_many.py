@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -68,3 +70,89 @@ def test_what_was_taken_of_each_run_is_asked_of_each(capsys, runs) -> None:
     found = json.loads(run(capsys, "risk", "a", "c.json", *tuned)[1])["runs"]
     assert [one["mechanism"]["runs"]["mean"] for one in found] == [10, 10]
     assert found[0]["assessments"] == json.loads(run(capsys, "risk", "a", *tuned)[1])["assessments"]
+
+
+def test_compare_of_two_paths(capsys, runs) -> None:
+    code, out, err = run(capsys, "compare", "a", "b", "--adversary", "worst-case")
+    assert (code, err, out.splitlines()[0]) == (0, "", "A is a, B is b")
+    assert "ledger.sampler.drawn: poisson | shuffled" in out
+    document = json.loads(run(capsys, "compare", "files", "a", "c.json", "--adversary", "worst-case", "--json")[1])
+    assert (document["schema"], document["differences"]) == ("reticent.differences/1", [])
+    asked = ("--adversary", "worst-case", "--delta", "1e-7", "--neighbouring", "replace", "--json")
+    (_, epsilon) = json.loads(run(capsys, "compare", "a", "b", *asked)[1])["summary"]
+    assert (epsilon["number"], epsilon["neighbouring"]) == ("epsilon@1e-07", "replace")
+    for wrong in (("a",), ("a", "torn.json"), ("a", "none.json"), ("a", "b", "c.json")):
+        code, out, err = run(capsys, "compare", *wrong)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.fixture
+def certificates(runs):
+    """Three certificates, of which one has twice the risk, and policies."""
+    for name, noise in (("x", 20.0), ("y", 10.0), ("z", 21.0)):
+        certificate = rt.certify(rt.Gaussian(noise), subject=f"model {name}", created="2026-01-01")
+        (runs / f"{name}.json").write_text(certificate.to_json())
+    (runs / "policy.yaml").write_text(
+        "schema: reticent.policy/1\nper: record\naccept_conditions: [clipped]\n"
+        "limits:\n  - {measure: advantage, at_most: 0.05}\n"
+    )
+    return runs
+
+
+def test_the_gate_of_many_has_a_line_for_each_and_the_worst_exit_code(capsys, certificates) -> None:
+    code, out, _ = run(capsys, "gate", "x.json", "y.json", "z.json", "--policy", "policy.yaml")
+    lines = out.splitlines()
+    assert (code, lines[0], lines[-1]) == (1, "x.json: passed", "2 of 3 passed")
+    assert lines[1].startswith("y.json: 1 of ")
+    assert lines[2].startswith("BREACH  ")
+    assert out.count("BREACH") == 1
+    assert out.count("Stop: can one person have several records?") == 1
+    assert run(capsys, "gate", "x.json", "z.json", "--policy", "policy.yaml")[0] == 0
+    more = ("--policy", "policy.yaml", "--markdown", "gate.md", "--junit", "gate.xml")
+    code, out, _ = run(capsys, "gate", "none.json", "x.json", "y.json", "torn.json", *more)
+    assert code == 2
+    assert "BREACH  the certificate can be read: none.json" in out
+    assert "BREACH  the certificate verifies: torn.json" in out.replace("\n        ", " ")
+    assert (certificates / "gate.md").read_text().count("## Privacy gate:") == 4
+    suites = ElementTree.fromstring((certificates / "gate.xml").read_text())  # noqa: S314
+    assert [suite.get("file") for suite in suites] == ["none.json", "x.json", "y.json", "torn.json"]
+    assert run(capsys, "gate", "x.json", "y.json", *more)[0] == 1, "its own reports are replaced"
+    document = json.loads(run(capsys, "gate", "none.json", "x.json", "y.json", "--policy", "policy.yaml", "--json")[1])
+    assert (document["schema"], document["passed"], document["unread"]) == ("reticent.gates/1", False, ["none.json"])
+    alone = json.loads(run(capsys, "gate", "y.json", "--policy", "policy.yaml", "--json")[1])
+    assert document["certificates"][2] == {"file": "y.json", **alone}
+    assert [one["passed"] for one in document["certificates"]] == [False, True, False]
+
+
+def test_what_belongs_to_one_certificate_is_refused_of_several(capsys, certificates) -> None:
+    for name in ("--weights", "--signature"):
+        given = ("--policy", "policy.yaml", "--key", "k.pub", name, "x.json")
+        code, out, err = run(capsys, "gate", "x.json", "z.json", *given)
+        assert (code, out, err.count("\n"), f"{name} must be left out" in err) == (2, "", 1, True)
+
+
+def test_a_register_takes_all_certificates_or_none(capsys, certificates) -> None:
+    assert run(capsys, "keygen", "k")[0] == 0
+    assert run(capsys, "register", "open", "r", "--name", "clinic", "--budget", "mu=0.1", "--sign", "k")[0] == 0
+    before = (certificates / "r").read_bytes()
+    for wrong, said in (
+        (("x.json", "y.json"), "within the budget: mu"),
+        (("x.json", "torn.json"), "torn.json"),
+        (("x.json", "z.json", "x.json"), "x.json: is named twice"),
+    ):
+        code, out, err = run(capsys, "register", "add", "r", *wrong, "--sign", "k")
+        assert (code, out, err.count("\n"), said in err) == (2, "", 1, True), err
+        assert (certificates / "r").read_bytes() == before
+    code, out, _ = run(capsys, "register", "add", "r", "x.json", "z.json", "--sign", "k", "--json")
+    document = json.loads(out)
+    assert (code, document["releases"]) == (0, ["model x", "model z"])
+    assert document == json.loads(run(capsys, "register", "show", "r", "--key", "k.pub", "--json")[1])
+    assert document["spent"] == pytest.approx(math.hypot(1 / 20, 1 / 21), rel=1e-9, abs=0)
+    for name in ("first", "second"):
+        (certificates / f"{name}.json").write_text(rt.certify(poisson(), subject=name).to_json())
+    for wrong in (("y.json", "x.json"), ("first.json", "second.json")):
+        code, _, err = run(capsys, "register", "add", "r", *wrong, "--sign", "k", "--anyway")
+        assert (code, err.count("\n"), wrong[1] in err) == (2, 1, True), err
+    gate = ("gate", "x.json", "z.json", "y.json", "--policy", "policy.yaml", "--register", "r")
+    code, out, _ = run(capsys, *gate, "--register-key", "k.pub")
+    assert (code, out.count("BREACH  the release is in the register")) == (1, 1)

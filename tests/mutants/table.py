@@ -43,6 +43,7 @@ ONE_NORMAL = "tests/adversaries/relaxed/test_one_normal.py"
 HIDDEN_STEPS = "tests/training/test_hidden_steps.py"
 SELECTING = "tests/training/test_selecting.py"
 SELECTION = "tests/accountants/test_selection.py"
+SIDES = "tests/verbs/test_side_by_side.py"
 TOGETHER = "tests/verbs/test_together.py"
 REGISTER = "tests/certificates/test_register.py"
 FILTERED = "tests/mechanisms/test_filtered.py"
@@ -650,7 +651,7 @@ MUTANTS = (
     Mutant("gate: silence of several is assumed", "_assessments", Put("inputs.declared.silent", "()"), "tests/certificates/test_silence.py"),
     Mutant("gate: what a warning denies", "Checked.reservations", Put("(false := denied(self.document)) is not None", "(false := str())"), "tests/certificates/test_verdicts.py"),
     Mutant("gate: a register of another relation", "_registered", Put("between in demanded", "True"), "tests/cli/test_register.py"),
-    Mutant("register: silence", "register.enter", Put("tuple(sorted(certificate.silent))", "()"), "tests/certificates/test_register.py"),
+    Mutant("register: silence", "register._released", Put("tuple(sorted(certificate.silent))", "()"), "tests/certificates/test_register.py"),
     Mutant("register: silence about persons", "Register.reservations", Put("any(persons(one.mechanism) is None for one in known)", "False"), "tests/certificates/test_register.py"),
     Mutant("subjects: of a run", "Certificate.subject_given", Drop("named"), "tests/certificates/test_declared_text.py"),
     Mutant("subjects: where none is given", "Certificate.subject_given", Drop("*_OURS"), "tests/certificates/test_declared_text.py"),
@@ -861,7 +862,7 @@ MUTANTS = (
     Mutant("register: any key signs", "_parsed", Put("sealed.signers(keys)", "keys"), REGISTER + "::test_only_keys_that_are_trusted"),
     Mutant("register: opened again over what it holds", "open_register", Drop("new=True"), REGISTER + "::test_opened_once"),
     Mutant("register: the public edition enters again", "Register.holds", Put("public(certificate)", "certificate"), REGISTER + "::test_a_run_is_entered_once"),
-    Mutant("register: what a run consents to publish makes another run", "register.enter", Put("published(ran).digest", "ran.digest"), REGISTER + "::test_a_run_is_entered_once"),
+    Mutant("register: what a run consents to publish makes another run", "register._released", Put("published(ran).digest", "ran.digest"), REGISTER + "::test_a_run_is_entered_once"),
     Mutant("register: a last line without its end is forgotten", "_parsed", Drop("and not _is_whole(last)"), REGISTER + "::test_a_last_line_without_its_end_is_a_line"),
     Mutant("register: half a line stays after a full disk", "register._append", Put("stream.truncate(end)\nraise", "raise"), REGISTER + "::test_a_full_disk_leaves_what_was_there"),
     Mutant("register: an old copy has the head", "Register.reaches", Put("head in {self.head, *(one.previous for one in self.entries)}", "head or {self.head, *(one.previous for one in self.entries)}"), REGISTER + "::test_an_old_copy_does_not_reach_the_head"),
@@ -942,6 +943,15 @@ MUTANTS = (
     Mutant("grid: a file that cannot be answered loses all", "grids._document", Put('not task.inputs["among_others"]', "True"), "tests/verbs/test_grids.py::test_a_file_that_cannot_be_answered_loses_no_other"),
     Mutant("grid: a certificate of several runs without its ledgers", "documents._certified", Put("found.declared.releases", "False"), "tests/verbs/test_grids.py::test_a_file_that_cannot_be_read_loses_no_other"),
     Mutant("several runs: all could be read", "risk._of_several", Put("if found.left_out:", "if False:"), "tests/cli/test_many.py::test_a_run_that_cannot_be_read_ends_with_2_after_all_others"),
+    Mutant("two runs: what is known better is learnt more", "side_by_side._above", Put("one.lower > other.upper", "one.upper > other.upper"), SIDES + "::test_enclosures_that_meet_do_not_tell_and_infinity_is_no_number_to_subtract"),
+    Mutant("two runs: the smaller number is more", "side_by_side._learnt", Put("x > y", "x < y"), SIDES + "::test_the_summary_says_who_learns_more_and_by_how_much"),
+    Mutant("two runs: seeds are printed", "side_by_side._plain", Put("not _OF_THE_FILE & set(path)", "True"), SIDES + "::test_only_what_differs_is_a_row_and_secrets_are_none"),
+    Mutant("two runs: certificates are computed anew", "side_by_side.compared", Put("len(stated) == 2", "False"), SIDES + "::test_two_certificates_are_compared_as_they_are_stated_and_one_is_computed"),
+    Mutant("two runs: what was asked is not computed", "side_by_side.compared", Put("as_stated", "True"), SIDES + "::test_two_certificates_are_compared_as_they_are_stated_and_one_is_computed"),
+    Mutant("gate of many: the last counts", "gate.gate", Put("max(one.exit_code for one in judged)", "judged[-1].exit_code"), "tests/cli/test_many.py::test_the_gate_of_many_has_a_line_for_each_and_the_worst_exit_code"),
+    Mutant("gate of many: what is missing is a breach", "Judged.exit_code", Put("not self.read", "False"), "tests/cli/test_many.py::test_the_gate_of_many_has_a_line_for_each_and_the_worst_exit_code"),
+    Mutant("register: of several each alone keeps the budget", "register.enter", Put("*(mechanism_of(one.mechanism) for one in several.values())", "*(mechanism_of(one.mechanism) for one in [*several.values()][:1])"), "tests/cli/test_many.py::test_a_register_takes_all_certificates_or_none"),
+    Mutant("register: of several the same run twice", "register.enter", Put("_released(whole, one, str(path), name)", "_released(register, one, str(path), name)"), "tests/cli/test_many.py::test_a_register_takes_all_certificates_or_none"),
     Mutant("several runs: the selection of none", "risk._of_several", Put("partial(selected, given=given)", "lambda one: one"), "tests/cli/test_many.py::test_what_was_taken_of_each_run_is_asked_of_each"),
     Mutant("grid: one relation for all", "Asked.record", Put("self.between", "None"), "tests/verbs/test_grids.py::test_relation_and_method_reach_the_workers"),
     Mutant("grid: the method that is usual", "grids.Asked.of", Put('Method(record["method"])', "Method.EXACT"), "tests/verbs/test_grids.py::test_relation_and_method_reach_the_workers"),

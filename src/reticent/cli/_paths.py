@@ -10,15 +10,17 @@ import click
 
 from reticent.cli._app import Listing, _type
 
-RUNS = click.Argument(
-    ["files"],
-    type=_type(Path),
-    nargs=-1,
-    required=True,
-    metavar="RUN...",
-    help="The folder of a run, a ledger, a certificate, a DpEvent, or a mechanism as risk --json shows it; in JSON.",
+
+def several(metavar: str, help: str, count: int = -1) -> click.Argument:
+    """Paths that have to be given: one or more, or ``count``."""
+    return click.Argument(["paths"], type=_type(Path), nargs=count, required=True, metavar=metavar, help=help)
+
+
+RUNS = several(
+    "RUN...",
+    "The folder of a run, a ledger, a certificate, a DpEvent, or a mechanism as risk --json shows it; in JSON.",
 )
-"""One or several."""
+TWO = several("A B", "Two run folders, ledgers or certificates.", 2)
 SEVERAL = "Runs, ledgers, certificates, schedules or events."
 
 

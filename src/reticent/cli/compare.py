@@ -1,4 +1,4 @@
-"""``reticent compare``: the noise that each attacker would allow, for one run and one target."""
+"""``reticent compare``: the noise that each attacker would allow, or two runs side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
 from reticent.calibration import NoiseMultiplier
 from reticent.calibration.spelling import target_of
-from reticent.cli._app import JSON, argument, command
+from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._calibration import TARGET, release_of, shown
 from reticent.cli._options import (
     adversaries_of,
@@ -23,10 +23,14 @@ from reticent.cli._options import (
     told_apart,
     who_attacks,
 )
+from reticent.cli._paths import TWO, OfPaths
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.mechanisms import Mechanism
+from reticent.pairs.neighbouring import relation_of
+from reticent.risk.report import Questions
 from reticent.verbs.noise import compare as compare_each
+from reticent.verbs.risks import DEFAULT_DELTA
 
 _NOISE = "noise_multiplier"
 
@@ -62,12 +66,37 @@ def _of_run() -> click.Command:
     return of_run
 
 
-compare = per_mechanism(
-    "compare",
-    "The noise that each attacker would allow.",
-    _of_kind,
-    {"run": (_RUN, _of_run)},
-    lambda kind: _NOISE in kind.searched(),
+_TWO = "Two runs or certificates: who learns more, and what differs."
+
+
+def _side_by_side() -> click.Command:
+    delta = option("delta", float, "Delta at which epsilon is compared; repeatable. Default: 1e-05.", many=True)
+
+    @command("files", TWO, *who_attacks(default=ALL), delta, JSON, help=_TWO)
+    def side_by_side(paths: tuple[Path, Path], json: bool, **given: Any) -> None:
+        from reticent.verbs.grids import Asked
+        from reticent.verbs.side_by_side import compared
+
+        who, everybody = adversaries_of(given["adversary"] or [ALL], given)
+        questions = Questions(deltas=given["delta"] or (DEFAULT_DELTA,))
+        how = relation_of(given["neighbouring"]), method_of(given["method"])
+        found = compared(*paths, Asked(tuple(who), everybody, *how, questions), as_stated=not any(given.values()))
+        if json:
+            print_json(found.document)
+        else:
+            click.echo(str(found))
+
+    return side_by_side
+
+
+compare = OfPaths(
+    per_mechanism(
+        "compare",
+        "The noise that each attacker would allow.",
+        _of_kind,
+        {"run": (_RUN, _of_run), "files": (_TWO, _side_by_side)},
+        lambda kind: _NOISE in kind.searched(),
+    )
 )
 
 

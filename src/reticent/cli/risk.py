@@ -53,14 +53,14 @@ _FULL = option("full", bool, "Every number, note and condition.")
 
 def _of_file() -> click.Command:
     @command("ledger", RUNS, *selection_options(), *who_attacks(), *_QUESTIONS, _FULL, JSON, help=SEVERAL)
-    def of_file(files: tuple[Path, ...], json: bool, **given: Any) -> None:
+    def of_file(paths: tuple[Path, ...], json: bool, **given: Any) -> None:
         from reticent.verbs.documents import release_in
 
         names = given["adversary"] or ["worst-case"]
-        if len(files) > 1:
-            _of_several(files, names, given, json)
+        if len(paths) > 1:
+            _of_several(paths, names, given, json)
             return
-        release = release_in(files[0])
+        release = release_in(paths[0])
         _assess(selected(release.mechanism, given), names, given, json, given, release)
         if not json:
             say_warnings(release.warnings)

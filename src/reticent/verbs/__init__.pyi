@@ -17,6 +17,8 @@ from reticent.verbs.risks import Assessments as Assessments
 from reticent.verbs.risks import assess as assess
 from reticent.verbs.samplers import SamplerChoices as SamplerChoices
 from reticent.verbs.samplers import calibrate_samplers as calibrate_samplers
+from reticent.verbs.side_by_side import Differences as Differences
+from reticent.verbs.side_by_side import differences as differences
 from reticent.verbs.table import Table as Table
 from reticent.verbs.watching import Linted as Linted
 from reticent.verbs.watching import lint as lint
