@@ -32,6 +32,7 @@ from reticent.verbs import calibrate as calibrate
 from reticent.verbs import calibrate_samplers as calibrate_samplers
 from reticent.verbs import certify as certify
 from reticent.verbs import compare as compare
+from reticent.verbs import differences as differences
 from reticent.verbs import dpsgd as dpsgd
 from reticent.verbs import lint as lint
 from reticent.verbs import random_allocation as random_allocation

@@ -100,8 +100,8 @@ def test_bare_calls_list_one_command_per_line(words: list[str], capsys) -> None:
     expected = {
         (): len(VERBS),
         ("risk",): len(MECHANISMS) + 1,
-        ("compare",): 5,
-    }  # and a file; those with a noise, and a run
+        ("compare",): 6,
+    }  # and a file; those with a noise, a run, and two of anything
     assert len(lines) == expected[tuple(words)]
     assert all(line.startswith("  ") and line[2] != " " and len(line) <= 80 for line in lines)
 

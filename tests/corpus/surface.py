@@ -18,7 +18,7 @@ from tests.corpus.case import Case
 from tests.corpus.project import called, projected
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("adversaries", "api", "auditing", "attacks", "calibration", "certificates", "curves", "data", "interop",
+ROOMS = ("adversaries", "verbs", "auditing", "attacks", "calibration", "certificates", "curves", "data", "interop",
          "mechanisms", "pairs", "proofs", "risk", "sensitivity", "tasks", "training", "watching")  # fmt: skip
 
 

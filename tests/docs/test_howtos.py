@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ SHORT = {
     "howto/gate.md": ["gate.md", "gate.xml"],
     "howto/jax-privacy.md": ["certificate/certificate.html"],
     "howto/many-models.md": ["certificate/certificate.html"],
+    "howto/many-runs.md": ["certificates/0/certificate.html", "all.register"],
     "howto/noise-for-a-target.md": [],
     "howto/opacus.md": ["certificate/certificate.html", "ledger.json"],
     "howto/persons.md": ["certificate/certificate.html"],
@@ -53,12 +55,21 @@ def pages() -> list:
 
 @pytest.mark.parametrize(("page", "files"), pages())
 def test_a_page_can_be_followed_literally(page: str, files: list[str], tmp_path: Path, monkeypatch) -> None:
-    if page == "howto/cluster.md":
+    if page in ("howto/cluster.md", "howto/many-runs.md"):
         monkeypatch.setitem(sys.modules, "dask_jobqueue", SimpleNamespace(SLURMCluster=slurm_here()))
+    logged = trackers_here(monkeypatch)
     needed = {"huggingface": ["peft"], "lightning": ["lightning"], "flower-and-pfl": ["flwr", "pfl"]}
     for module in needed.get(Path(page).stem, []):
         pytest.importorskip(module)
     assert follow(ROOT / "docs" / page, tmp_path)
+    if page == "howto/many-runs.md":
+        metrics, tags, tables = (
+            [value for name, value in logged if name == kind] for kind in ("metrics", "tag", "table")
+        )
+        assert [set(one) for one in metrics] == [set(metrics[0])] * 3
+        assert {"privacy/relaxed/advantage", "privacy/worst-case/epsilon"} <= set(metrics[0])
+        assert len(tags) == 3
+        assert len(tables[0]["data"]) == 9
     for name in files:
         assert (tmp_path / name).stat().st_size > 100, name
     if page in WATCHED:
@@ -79,6 +90,21 @@ def slurm_here() -> type:
             super().scale(min(jobs, 2))
 
     return Here
+
+
+def trackers_here(monkeypatch) -> list:
+    """MLflow and Weights & Biases with the calls of MLflow 3 and wandb 0.2x that pages use; what was logged."""
+    logged: list = []
+    mlflow = SimpleNamespace(
+        start_run=lambda run_name: nullcontext(),
+        log_metrics=lambda metrics: logged.append(("metrics", metrics)),
+        set_tag=lambda key, value: logged.append(("tag", {key: value})),
+    )
+    run = nullcontext(SimpleNamespace(log=lambda data: logged.append(("log", data))))
+    wandb = SimpleNamespace(init=lambda project: run, Table=lambda **table: logged.append(("table", table)))
+    for name, module in {"mlflow": mlflow, "wandb": wandb}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return logged
 
 
 @pytest.mark.docs

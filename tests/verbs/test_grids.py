@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from types import SimpleNamespace
 
 import pytest
 
 import reticent as rt
+from reticent.certificates.build import public
 from reticent.errors import ArtifactError, ParameterError
 from reticent.tasks import Local
-from tests.certificates.ledgers import poisson
+from reticent.training import train
+from reticent.training.config import parse_config
+from reticent.verbs.grids import names_of
+from reticent.verbs.releases import Release
+from tests.certificates.ledgers import chain, poisson, shuffled
 from tests.conftest import as_users_get_it
 
 RELEASES = [rt.DPSGD(noise, 0.01, steps) for noise in (0.8, 2.0) for steps in (1, 100)]
@@ -57,11 +64,108 @@ def test_all_attackers_of_releases_of_several_kinds_and_infinite_numbers():
     assert {note.split(" left out: ")[0] for note in grid.notes()} >= set(grid.documents[1].skipped)
 
 
-def test_a_ledger_is_not_answered_without_what_it_saw():
+def saved(folder, name, thing):
+    """A ledger or a certificate in a file."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(thing.to_json())
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Whatever ``assess`` takes: mechanisms, ledgers, runs and certificates, as objects and as files."""
+    folder = tmp_path_factory.mktemp("runs")
+    config = {"data": {"name": "digits", "train_size": 200}, "model": {"kind": "logistic"}, "noise_multiplier": 2.0}
+    config |= {"batch_size": 20, "steps": 4, "learning_rate": 0.1}
+    trained = train(parse_config(config), folder / "trained")
+    watched = shuffled(records_per_user=1, facts={"noise-not-added": "found"})
+    certified = rt.certify(poisson(), subject="a loop")
+    return [
+        RELEASES[1],
+        poisson(),
+        chain(),
+        saved(folder, "shuffled.json", shuffled()),
+        saved(folder, "voided.json", watched),
+        trained,
+        folder / "trained",
+        str(saved(folder, "mine/certificate.json", certified)),
+        saved(folder, "mine/certificate.public.json", public(certified.certificate)),
+        saved(folder, "plan/certificate.json", rt.certify(RELEASES[0], created="2026-01-01")),
+    ]
+
+
+@pytest.mark.parametrize("who", [("relaxed", rt.Relaxed(dimension=40)), ("all",)])
+def test_each_run_is_answered_as_assess_answers_it_with_all_that_was_seen(runs, who):
+    grid = rt.assess_each(runs, list(who))
+    assert grid.left_out == {}
+    assert [run.name for run in grid.runs] == [
+        *("release 1", "release 2", "release 3", "shuffled.json", "voided.json", "trained", "trained"),
+        *("mine/certificate.json", "mine/certificate.public.json", "plan/certificate.json"),
+    ]
+    for one, run, document in zip(runs, grid.runs, grid.documents, strict=True):
+        assert document == rt.assess(one, list(who)).document
+        ledger = Release.of(one).ledger
+        assert list(run.release.warnings) == [fact.key for fact in (ledger.faults if ledger else ())]
+    statuses = {(kept.key, kept.status) for one in grid.documents[1].assessments for kept in one.conditions}
+    assert ("poisson-draws", "checked") in statuses, "what the ledger saw"
+    assert grid.documents[3].assessments[0].conditions != rt.assess(grid.mechanisms[3])[0].conditions
+    assert "noise-not-added" in grid.runs[4].release.warnings
+    assert {row[0] for row in grid.rows()} == {run.name for run in grid.runs}
+    assert any(note.startswith("! ") and "voided.json" in note for note in grid.notes())
+    document = json.loads(grid.to_json())
+    assert document["schema"] == "reticent.risks/1"
+    assert [(one["name"], one["schema"]) for one in document["runs"]] == [
+        (run.name, "reticent.risk/2") for run in grid.runs
+    ]
+
+
+def test_what_was_seen_reaches_other_processes_and_secrets_stay(runs, tmp_path):
+    few = [runs[1], runs[3], runs[6]]
+    here, there = (rt.assess_each(few, engine=engine, work=tmp_path / str(engine)) for engine in (None, Local(2)))
+    for ours, theirs in zip(here.documents, there.documents, strict=True):
+        assert [one.conditions for one in ours.assessments] == [one.conditions for one in theirs.assessments]
+    for task in (tmp_path / str(None)).rglob("task.json"):
+        assert not re.search(r'batch_sizes|"noise": *[0-9]', task.read_text())
+
+
+def test_a_file_that_cannot_be_read_loses_no_other(runs, tmp_path):
+    (tmp_path / "torn.json").write_text('{"schema": "reticent.led')
+    several = rt.certify([poisson(), shuffled(records_per_user=None), rt.Gaussian(2.0)])
+    joint = saved(tmp_path, "joint.json", several)
+    grid = rt.assess_each([runs[3], tmp_path / "torn.json", tmp_path / "missing", joint, runs[1]])
+    assert [name.rpartition("/")[2] for name in grid.left_out] == ["torn.json", "missing", "joint.json"]
+    assert len(grid.documents) == 2
+    assert sum("left out: " in note for note in grid.notes()) == 3
+    assert "holds none of their ledgers" in next(reversed(grid.left_out.values()))
+    for path in (tmp_path / "torn.json", tmp_path / "missing"):
+        with pytest.raises(ArtifactError, match=path.name):
+            rt.assess_each([path])
+    with pytest.raises(ArtifactError, match=r"none of 2 releases can be answered; the first: .*torn\.json"):
+        rt.assess_each([tmp_path / "torn.json", tmp_path / "missing"])
+
+
+def test_a_file_that_cannot_be_answered_loses_no_other(runs, tmp_path):
+    """Of mechanisms that somebody gave it is an error, as before."""
+    laplace, who = saved(tmp_path, "laplace.json", rt.certify(rt.Laplace(2.0))), rt.Relaxed(dimension=9)
+    grid = rt.assess_each([laplace, runs[8], RELEASES[0]], who)
+    assert [name.rpartition("/")[2] for name in grid.left_out] == ["laplace.json"]
+    for alone in ([rt.Laplace(2.0), RELEASES[0]], [laplace]):
+        with pytest.raises(ParameterError, match="at most 1, the number of released coordinates"):
+            rt.assess_each(alone, who)
+
+
+def test_runs_are_named_as_far_as_their_paths_differ():
+    assert names_of(["/a/b/1", "/a/b/2/ledger.json", rt.Gaussian(1.0)]) == ["1", "2/ledger.json", "release 3"]
+    assert names_of(["runs/1"]) == ["1"]
+    assert names_of([rt.Gaussian(1.0)]) == ["release 1"]
+
+
+def test_what_something_else_saw_is_not_left_behind():
     """Its mechanism alone would be answered where ``assess`` refuses, or says who vouches for a condition."""
-    for ledger in (poisson(), SimpleNamespace(mechanism=lambda: RELEASES[0])):
-        with pytest.raises(ParameterError, match=r"rt\.assess answers a ledger"):
-            rt.assess_each([RELEASES[0], ledger])
+    stranger = SimpleNamespace(mechanism=lambda: RELEASES[0], vouches=dict)
+    with pytest.raises(ParameterError, match=r"rt\.assess answers what was seen"):
+        rt.assess_each([RELEASES[0], stranger])
 
 
 def test_mistakes_end_in_one_line(tmp_path):

@@ -56,6 +56,7 @@ def forged():
 ANSWERS = {
     "Assessments": lambda: rt.assess(RUN, ["relaxed", "norm-only"], secret_bits=20),
     "Calibrations": lambda: rt.compare(PLAIN, ["worst-case", "relaxed"], advantage=0.1),
+    "Differences": lambda: rt.differences(PLAIN, rt.dpsgd(noise_multiplier=2, sample_rate=0.1, steps=10)),
     "Calibrated": lambda: rt.calibrate(PLAIN, "relaxed", advantage=0.1),
     "SamplerChoices": lambda: rt.calibrate_samplers(
         advantage=0.1, dataset_size=640, epochs=1, batch_size=64, sampler=["poisson", "shuffled"]
@@ -107,7 +108,7 @@ def test_every_table_is_here():
     assert all(type(made()).__name__ == name for name, made in ANSWERS.items())
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", [name for name in ANSWERS if name != "Differences"])  # its text is no table
 def test_latex_has_the_cells_of_the_text(name):
     found = ANSWERS[name]()
     latex = found.to_latex()

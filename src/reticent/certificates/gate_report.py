@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from reticent.certificates.declared_text import LONGEST, inert
 from reticent.certificates.requirements import Check
@@ -58,19 +60,27 @@ def markdown(certificate: Certificate | None, checks: Sequence[Check], reservati
 
 def as_json(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
     """Strict JSON text: whether it passed, each requirement, and what a reader must know besides."""
-    return dumps(
-        {
-            "passed": all(check.passed for check in checks),
-            "subject": None if certificate is None else certificate.declared.subject,
-            "headline": None if certificate is None else certificate.headline,
-            "requirements": [{"name": str(c.name), "passed": c.passed, "detail": str(c.detail)} for c in checks],
-            "reservations": list(reservations),
-        }
-    )
+    return dumps(_document(certificate, checks, reservations))
+
+
+def _document(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str]) -> dict[str, Any]:
+    return {
+        "passed": all(check.passed for check in checks),
+        "subject": None if certificate is None else certificate.declared.subject,
+        "headline": None if certificate is None else certificate.headline,
+        "requirements": [{"name": str(c.name), "passed": c.passed, "detail": str(c.detail)} for c in checks],
+        "reservations": list(reservations),
+    }
 
 
 def junit(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
     """One test case for each requirement; a breach is a failure, and reservations are its output."""
+    return _xml(_suite(certificate, checks, reservations))
+
+
+def _suite(
+    certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str], file: str = ""
+) -> ElementTree.Element:
     breaches = sum(not check.passed for check in checks)
     about = "a document that cannot be checked"
     if certificate is not None:
@@ -83,14 +93,82 @@ def junit(certificate: Certificate | None, checks: Sequence[Check], reservations
         errors="0",
         skipped="0",
     )
+    if file:
+        suite.set("file", file)
     for check in checks:
         case = ElementTree.SubElement(suite, "testcase", classname="reticent.gate", name=inert(check.name))
         if not check.passed:
             ElementTree.SubElement(case, "failure", message=inert(check.detail)).text = inert(check.detail)
     if reservations:
         ElementTree.SubElement(suite, "system-out").text = "\n".join(inert(line) for line in reservations)
-    ElementTree.indent(suite)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    return suite
+
+
+def _xml(root: ElementTree.Element) -> str:
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One of many certificates.
+
+    Attributes:
+        name: of its file.
+        certificate: None where it cannot be read or derived.
+        checks: each requirement.
+        reservations: what a reader must know besides.
+        read: whether there was a file that could be looked at.
+    """
+
+    name: str
+    certificate: Certificate | None
+    checks: Sequence[Check]
+    reservations: Sequence[str] = ()
+    read: bool = True
+
+    @property
+    def exit_code(self) -> int:
+        """0 where it passes, 1 where it breaches, 2 where nothing could be looked at."""
+        return 2 if not self.read else 0 if all(check.passed for check in self.checks) else 1
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What is said of certificates, in each form."""
+
+    plain: list[str]
+    markdown: str
+    json: str
+    junit: str
+
+
+def of_one(judged: Judged) -> Reports:
+    """Every requirement of one certificate."""
+    each = judged.certificate, judged.checks, judged.reservations
+    return Reports(plain(*each), markdown(*each), as_json(*each), junit(*each))
+
+
+def of_many(judged: Sequence[Judged]) -> Reports:
+    """A line for each and its breaches, each reservation once, and how many passed; the other forms have everything."""
+    lines, texts, suites = [], [], ElementTree.Element("testsuites")
+    for one in judged:
+        each = one.certificate, one.checks, one.reservations
+        lines.append(f"{inert(one.name)}: {_verdict(one.checks) if one.read else 'cannot be read'}")
+        lines += [f"BREACH  {inert(c.name)}: {inert(c.detail)}" for c in one.checks if not c.passed]
+        texts.append(markdown(*each).replace("\n", f"\n\n{_cell(one.name)}\n", 1))
+        suites.append(_suite(*each, file=inert(one.name)))
+    passed = sum(one.exit_code == 0 for one in judged)
+    lines += dict.fromkeys(f"! {inert(line)}" for one in judged for line in one.reservations)
+    found = {
+        "schema": "reticent.gates/1",
+        "passed": passed == len(judged),
+        "certificates": [
+            {"file": one.name, **_document(one.certificate, one.checks, one.reservations)} for one in judged
+        ],
+        "unread": [one.name for one in judged if not one.read],
+    }
+    return Reports([*lines, f"{passed} of {len(judged)} passed"], "\n".join(texts), dumps(found), _xml(suites))
 
 
 def _about(certificate: Certificate | None, safe: Callable[[str], str], foreign: Callable[[str], str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -141,6 +141,11 @@ class Register:
         known = public(certificate).content_sha256
         return any(one.released and one.released.certificate == known for one in self.entries)
 
+    def followed(self, released: Released, time: str) -> Register:
+        """With one more line."""
+        entry = Entry(number=len(self.entries) + 1, previous=self.head, time=time, released=released)
+        return Register(self.opened, (*self.entries, entry), _digest(entry.payload))
+
     def reaches(self, head: str) -> bool:
         """Whether the line with this hash, which somebody remembers, is still there."""
         return head in {self.head, *(one.previous for one in self.entries)}
@@ -194,7 +199,7 @@ def open_register(path: Path, opened: Opened, time: str, key: Ed25519PrivateKey)
 
 def enter(
     path: Path,
-    certificate: Certificate,
+    certificate: Certificate | Mapping[str, Certificate],
     time: str,
     key: Ed25519PrivateKey,
     keys: Sequence[Ed25519PublicKey] = (),
@@ -202,10 +207,10 @@ def enter(
     anyway: bool = False,
     head: str | None = None,
 ) -> Register:
-    """Enter a release; the file is locked meanwhile, and only ever grows.
+    """Enter a release, or all of several, or none; the file is locked meanwhile, and only ever grows.
 
     Args:
-        certificate: of the release, as ``verify`` accepted it.
+        certificate: of the release, as ``verify`` accepted it; of several by the names that errors call them.
         key: that signs the entry.
         keys: of others who may have signed earlier ones.
         anyway: enter it although the budget does not allow it, as it is out already.
@@ -219,34 +224,42 @@ def enter(
     with path.open("r+b", buffering=0) as stream, held(stream.fileno(), path):
         content = read_bytes(path, _LARGEST)
         register = _parsed(content, str(path), trusted, head)
-        if register.holds(certificate):
-            raise ArtifactError(f"{path}: this certificate is entered already")
-        ran = inputs_of(certificate).ledger
-        ledger = None if ran is None else published(ran).digest
-        for one in register.entries:
-            if ledger is not None and one.released is not None and one.released.ledger == ledger:
-                raise ArtifactError(f"{path}, line {one.number + 1}: a certificate of the same run is entered already")
-        spent = register.spent(mechanism_of(certificate.mechanism))
+        several = certificate if isinstance(certificate, Mapping) else {"": certificate}
+        whole = register
+        for name, one in several.items():
+            whole = whole.followed(_released(whole, one, str(path), name), time)
+        spent = register.spent(*(mechanism_of(one.mechanism) for one in several.values()))
         if not anyway and not register.budget.met_by(spent):
-            raise ParameterError(
-                "certificate",
-                certificate.declared.subject,
-                f"within the budget: {register.left(spent)}",
-                shown=False,
-            )
-        released = Released(
-            subject=certificate.declared.subject,
-            certificate=public(certificate).content_sha256,
-            mechanism=certificate.mechanism,
-            ledger=ledger,
-            silent=tuple(sorted(certificate.silent)),
-        )
-        entry = Entry(number=len(register.entries) + 1, previous=register.head, time=time, released=released)
+            said = ", ".join(dict.fromkeys(one.declared.subject for one in several.values()))
+            raise ParameterError("certificate", said, f"within the budget: {register.left(spent)}", shown=False)
         end = content.rfind(b"\n") + 1 if register.torn else len(content)
-        line = _line(entry, key)
+        lines = b"".join(_line(entry, key) for entry in whole.entries[len(register.entries) :])
         with writing(path):
-            _append(stream, end, line if content[:end].endswith(b"\n") else b"\n" + line)
-    return Register(register.opened, (*register.entries, entry), _digest(entry.payload))
+            _append(stream, end, lines if content[:end].endswith(b"\n") else b"\n" + lines)
+    return whole
+
+
+def _released(register: Register, certificate: Certificate, where: str, name: str) -> Released:
+    """What is entered of a certificate; of several it has a name.
+
+    Raises:
+        ArtifactError: it, or another of the same run, is entered already.
+    """
+    if register.holds(certificate):
+        raise ArtifactError(f"{where}: {name or 'this certificate'} is entered already")
+    ran = inputs_of(certificate).ledger
+    ledger = None if ran is None else published(ran).digest
+    for one in register.entries:
+        if ledger is not None and one.released is not None and one.released.ledger == ledger:
+            same = f"a certificate of the same run{' as ' * bool(name)}{name}"
+            raise ArtifactError(f"{where}, line {one.number + 1}: {same} is entered already")
+    return Released(
+        subject=certificate.declared.subject,
+        certificate=public(certificate).content_sha256,
+        mechanism=certificate.mechanism,
+        ledger=ledger,
+        silent=tuple(sorted(certificate.silent)),
+    )
 
 
 def _append(stream: FileIO, end: int, line: bytes) -> None:

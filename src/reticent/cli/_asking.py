@@ -12,7 +12,7 @@ from reticent.cli._app import JSON, REQUEST, Verb, command, option
 from reticent.cli._progress import waiting
 from reticent.verbs.request import Request, spelling_of
 
-Do = Callable[[Any, Mapping[str, Any], bool], None]
+Do = Callable[[Any, Mapping[str, Any], bool], Any]
 """Answers a request; it gets what was typed besides, and whether JSON is asked for."""
 _DRY_RUN = option("dry_run", bool, "Print the request as JSON and do nothing else: --request takes it.")
 
@@ -55,12 +55,13 @@ def asking(name: str, ask: Callable[[dict[str, Any]], Request], do: Do, *params:
     return run
 
 
-def showing(show: Callable[[Any, Mapping[str, Any]], None]) -> Do:
-    """Answer, and print JSON or what ``show`` makes of the answer and of what was typed."""
+def showing(show: Callable[[Any, Mapping[str, Any]], None]) -> Callable[[Any, Mapping[str, Any], bool], Any]:
+    """Answer, and print JSON or what ``show`` makes of the answer and of what was typed; the answer is returned."""
 
-    def do(request: Request, given: Mapping[str, Any], json: bool) -> None:
+    def do(request: Request, given: Mapping[str, Any], json: bool) -> Any:
         with waiting(f"{request.verb}:") as progress:
             found = request.answer(progress)
         click.echo(found.to_json()) if json else show(found, given)
+        return found
 
     return do

@@ -13,9 +13,9 @@ from reticent import _check
 from reticent.cli._app import JSON, REQUEST, Listing, option
 from reticent.cli._limits import SECONDS
 from reticent.errors import ParameterError
-from reticent.mechanisms import MECHANISMS, Mechanism, Selection
+from reticent.mechanisms import MECHANISMS, Mechanism
 from reticent.mechanisms.selection import runs_called
-from reticent.pairs.runs import RUNS
+from reticent.pairs.runs import RUNS, Runs
 from reticent.registry import Parameter, parameters_of, typed
 from reticent.text import listed
 
@@ -47,8 +47,8 @@ def selection_options() -> list[click.Option]:
     ]
 
 
-def selected(mechanism: Mechanism, given: Mapping[str, Any]) -> Mechanism:
-    """The best of several runs of ``mechanism`` where ``--selection`` says so; else the mechanism.
+def runs_typed(given: Mapping[str, Any]) -> Runs | None:
+    """How many runs there are of which the best is released; None where ``--selection`` does not say.
 
     Raises:
         ParameterError: a parameter of it is missing, or given without it.
@@ -59,13 +59,20 @@ def selected(mechanism: Mechanism, given: Mapping[str, Any]) -> Mechanism:
         if values:
             name = "mean_runs" if "mean" in values else "shape"
             raise ParameterError(name, given[name], "left out unless --selection is given")
-        return mechanism
+        return None
     kind = runs_called(given["selection"])
     if "mean" not in values:
         raise ParameterError("mean_runs", None, "given with --selection")
     if "shape" in values and "shape" not in {p.name for p in parameters_of(kind)}:
         raise ParameterError("shape", values["shape"], "left out unless --selection is negative-binomial")
-    return Selection(mechanism, kind(**values))
+    return kind(**values)
+
+
+def selected(mechanism: Mechanism, given: Mapping[str, Any]) -> Mechanism:
+    """The best of several runs of ``mechanism`` where ``--selection`` says so; else the mechanism."""
+    from reticent.verbs.releases import Release
+
+    return Release(mechanism).best_of(runs_typed(given))
 
 
 def who_attacks(

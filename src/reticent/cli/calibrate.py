@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,8 +18,8 @@ from reticent.cli._options import (
     first_line,
     mechanism_options,
     per_mechanism,
+    runs_typed,
     say_if_unused,
-    selected,
     selection_options,
     told_apart,
     who_attacks,
@@ -29,7 +28,6 @@ from reticent.cli._tables import print_conditions, say
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism
 from reticent.verbs.noise import Calibrate, Calibrated
-from reticent.verbs.releases import Release
 from reticent.verbs.request import Request
 from reticent.verbs.samplers import CalibrateSamplers, SamplerChoices
 from reticent.verbs.targets import TARGET
@@ -40,13 +38,10 @@ _FILE = LEAF + " All its noise is scaled by one factor."
 
 def _of_file() -> click.Command:
     def ask(given: dict[str, Any]) -> Calibrate:
-        release = Release.of(given["file"])
         name, _ = unknown_of({_SCALE: NoiseScale()}, given["unknown"])
-        if given["selection"] is not None or name != _SCALE:
-            typed = given if name == _SCALE else runs_searched(given)
-            release = replace(release, mechanism=selected(release.mechanism, typed), said=None)
-        who = _one_attacker(given["adversary"], given)
-        return Calibrate.of(release=release, adversary=who, **{**typed_for(Calibrate, given), "unknown": name})
+        runs = runs_typed(given if name == _SCALE else runs_searched(given))
+        said = {**typed_for(Calibrate, given), "unknown": name, "selection": runs}
+        return Calibrate.of(release=given["file"], adversary=_one_attacker(given["adversary"], given), **said)
 
     searched = f"What is searched: {_SCALE}, or with --selection {MEAN_RUNS}. Default: {_SCALE}."
     more = (*selection_options(), *who_attacks(many=False), *_options(searched))

@@ -1,4 +1,4 @@
-"""``reticent compare``: the noise that each attacker would allow, for one run and one target."""
+"""``reticent compare``: the noise that each attacker would allow, or two runs side by side."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from reticent.cli._options import (
     first_line,
     mechanism_options,
     per_mechanism,
+    runs_typed,
     say_if_unused,
+    selection_options,
     told_apart,
     who_attacks,
 )
+from reticent.cli._paths import OfPaths
 from reticent.cli._tables import print_conditions, print_table, say
 from reticent.mechanisms import Mechanism
 from reticent.verbs.noise import Calibrations, Compare
 from reticent.verbs.request import Request
+from reticent.verbs.side_by_side import Differ, Differences
 
 _NOISE = "noise_multiplier"
 
@@ -54,18 +58,39 @@ def _of_run() -> click.Command:
     return asking("run", ask, showing(_show), folder, *who_attacks(default=ALL), *options_of(Compare), help=_RUN)
 
 
-compare = per_mechanism(
-    "compare",
-    "The noise that each attacker would allow.",
-    _of_kind,
-    {"run": (_RUN, _of_run)},
-    lambda kind: _NOISE in kind.searched(),
+_TWO = "Two runs or certificates: who learns more, and what differs."
+
+_BOTH = [argument(name.lower(), Path, name, "A run folder, a ledger or a certificate.") for name in "AB"]
+
+
+def _side_by_side() -> click.Command:
+    def ask(given: dict[str, Any]) -> Differ:
+        who = adversaries_of(given["adversary"] or [ALL], given)
+        more = {"selection": runs_typed(given), **typed_for(Differ, given)}
+        return Differ.of(a=given["a"], b=given["b"], adversary=who, **more)
+
+    more = (*_BOTH, *selection_options(), *who_attacks(default=ALL), *options_of(Differ))
+    return asking("files", ask, showing(_show_two), *more, help=_TWO)
+
+
+compare = OfPaths(
+    per_mechanism(
+        "compare",
+        "The noise that each attacker would allow.",
+        _of_kind,
+        {"run": (_RUN, _of_run), "files": (_TWO, _side_by_side)},
+        lambda kind: _NOISE in kind.searched(),
+    )
 )
 
 
 def asked() -> dict[type[Request], Do]:
     """The requests that the verb takes, and what is done with them."""
-    return {Compare: showing(_show)}
+    return {Compare: showing(_show), Differ: showing(_show_two)}
+
+
+def _show_two(found: Differences, given: Mapping[str, Any]) -> None:
+    click.echo(str(found))
 
 
 def _request(release: Mechanism, given: Mapping[str, Any]) -> Compare:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reticent.certificates.verify import ROUNDING
-from reticent.cli._app import JSON, argument, command, option
+from reticent.cli._app import JSON, command, option
 from reticent.cli._limits import limited
 from reticent.cli._options import TIMEOUT
+from reticent.cli._paths import several
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import refuse_foreign, write_output
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from reticent.certificates.gate_report import Judged
+    from reticent.certificates.policy import Policy
+    from reticent.certificates.register import Register
     from reticent.certificates.requirements import Check
     from reticent.certificates.schema import Certificate
     from reticent.mechanisms import Neighbouring
@@ -35,7 +40,7 @@ _OF_REGISTER = (
 
 @command(
     "gate",
-    argument("certificate", Path, "CERTIFICATE", "A certificate, or its page."),
+    several("CERTIFICATE...", "A certificate, or its page; or several."),
     option("policy", Path, "The policy, a YAML file.", required=True),
     option("key", Path, "Public key of the issuer: require its signature."),
     option("signature", Path, "A detached signature; default: the embedded one."),
@@ -49,7 +54,7 @@ _OF_REGISTER = (
     JSON,
 )
 def gate(
-    certificate: Path,
+    paths: tuple[Path, ...],
     policy: Path,
     key: Path | None,
     signature: Path | None,
@@ -62,19 +67,14 @@ def gate(
     json: bool,
     **of_register: Any,
 ) -> None:
-    """Verify a certificate and check it against a policy; exit code 1 on a breach, 2 when nothing can be checked."""
+    """Verify a certificate and check it against a policy; exit code 1 on a breach, 2 when nothing can be checked.
+
+    Of several, the worst exit code counts.
+    """
     from reticent.certificates import gate_report
-    from reticent.certificates.check import (
-        Checked,
-        read_document,
-        refuse_without_key,
-        signature_problems,
-        weights_problems,
-    )
-    from reticent.certificates.gate import check
+    from reticent.certificates.check import refuse_without_key
     from reticent.certificates.policy import load_policy
     from reticent.certificates.requirements import Check
-    from reticent.certificates.verify import verify
 
     printed = str(markdown) == "-"
     if printed and json:
@@ -84,8 +84,10 @@ def gate(
         raise ArtifactError(f"{policy} requires a signature: give --key with the public key of the issuer")
     if wanted.weights and weights is None:
         raise ArtifactError(f"{policy} requires the model: give --weights with its file")
-    keys = [] if key is None else [key]
-    refuse_without_key(signature, keys)
+    refuse_without_key(signature, [] if key is None else [key])
+    for name, file in {"signature": signature, "weights": weights}.items():
+        if file is not None and len(paths) > 1:
+            raise ParameterError(name, str(file), "left out: it belongs to one certificate")
     for name, value in of_register.items():
         if register is None and value is not None:
             raise ParameterError("register", None, f"given with --{name.replace('_', '-')}", shown=False)
@@ -95,56 +97,95 @@ def gate(
     for path, mark in outputs:
         if path is not None:
             refuse_foreign(path, mark)
-    document: Certificate | None = None
-    known: tuple[str, ...] = ()
-    try:
-        with limited(certificate, timeout), waiting("deriving") as progress:
-            document, problems = read_document(certificate)
-            outcome = verify(document, tolerance=tolerance, progress=progress)
-    except ArtifactError as error:
-        if not certificate.is_file():
-            raise
-        document, checks = None, [Check("the certificate verifies", False, str(error))]
-    else:
-        signed = None if key is None else not signature_problems(document, keys, signature)
-        same = None if weights is None else not weights_problems(document, weights)
-        checks = check(document, outcome, wanted, now=datetime.now(UTC), signed=signed, weights=same)
-        checks += [Check("the page shows its document", False, problem) for problem in problems]
-        if register is not None:
-            checks += _registered(document, wanted.demanded, register, **of_register)
-        known = tuple(Checked(document, outcome, (), (), key is not None).reservations())
-    report = gate_report.markdown(document, checks, known)
-    for (path, mark), text in zip(outputs, (report, gate_report.junit(document, checks, known)), strict=True):
+    entered: Callable[[Certificate], list[Check]] | None = None
+    if register is not None:
+        opened = cache(partial(_opened, register, of_register.pop("register_key")))
+        entered = partial(_registered, opened, wanted.demanded, **of_register)
+    judged: list[Judged] = []
+    for path in paths:
+        try:
+            judged.append(_judged(path, wanted, key, signature, weights, tolerance, timeout, entered))
+        except ArtifactError as error:
+            if len(paths) == 1 or path.is_file():
+                raise
+            unread = [Check("the certificate can be read", False, str(error))]
+            judged.append(gate_report.Judged(str(path), None, unread, read=False))
+    reports = gate_report.of_one(judged[0]) if len(judged) == 1 else gate_report.of_many(judged)
+    for (path, mark), text in zip(outputs, (reports.markdown, reports.junit), strict=True):
         if path is not None:
             write_output(path, text.encode(), mark)
-    if json:
-        click.echo(gate_report.as_json(document, checks, known), nl=False)
-    elif printed:
-        click.echo(report, nl=False)
+    if json or printed:
+        click.echo(reports.json if json else reports.markdown, nl=False)
     else:
-        for line in gate_report.plain(document, checks, known):
+        for line in reports.plain:
             say(line, indent=8 if line.startswith(("pass", "BREACH")) else 2 if line.startswith("!") else 0)
-    if not all(found.passed for found in checks):
-        raise click.exceptions.Exit(1)
+    if code := max(one.exit_code for one in judged):
+        raise click.exceptions.Exit(code)
+
+
+def _judged(
+    path: Path,
+    wanted: Policy,
+    key: Path | None,
+    signature: Path | None,
+    weights: Path | None,
+    tolerance: float,
+    timeout: float,
+    entered: Callable[[Certificate], list[Check]] | None,
+) -> Judged:
+    """A certificate beside a policy.
+
+    Raises:
+        ArtifactError: there is no such file, or one of the others cannot be read.
+    """
+    from reticent.certificates.check import Checked, read_document, signature_problems, weights_problems
+    from reticent.certificates.gate import check
+    from reticent.certificates.gate_report import Judged
+    from reticent.certificates.requirements import Check
+    from reticent.certificates.verify import verify
+
+    try:
+        with limited(path, timeout), waiting("deriving") as progress:
+            document, problems = read_document(path)
+            outcome = verify(document, tolerance=tolerance, progress=progress)
+    except ArtifactError as error:
+        if not path.is_file():
+            raise
+        return Judged(str(path), None, [Check("the certificate verifies", False, str(error))])
+    signed = None if key is None else not signature_problems(document, [key], signature)
+    same = None if weights is None else not weights_problems(document, weights)
+    checks = check(document, outcome, wanted, now=datetime.now(UTC), signed=signed, weights=same)
+    checks += [Check("the page shows its document", False, problem) for problem in problems]
+    checks += [] if entered is None else entered(document)
+    known = tuple(Checked(document, outcome, (), (), key is not None).reservations())
+    return Judged(str(path), document, checks, known)
+
+
+def _opened(path: Path, key: Path) -> tuple[Register, float]:
+    """The register, and what all its releases use together."""
+    from reticent.certificates.register import read_register
+    from reticent.signing.keys import load_public_key
+
+    found = read_register(path, [load_public_key(key)])
+    return found, found.spent()
 
 
 def _registered(
-    document: Certificate,
+    opened: Callable[[], tuple[Register, float]],
     demanded: Sequence[Neighbouring],
-    path: Path,
-    register_key: Path,
+    document: Certificate,
+    *,
     register_head: str | None,
     register_name: str | None,
     register_budget: str | None,
 ) -> list[Check]:
     from reticent.calibration.spelling import target_of
-    from reticent.certificates.register import TORN, read_register
+    from reticent.certificates.register import TORN
     from reticent.certificates.requirements import Check
-    from reticent.signing.keys import load_public_key
 
     budget = None if register_budget is None else target_of(register_budget)
-    found = read_register(path, [load_public_key(register_key)])
-    entered, spent = found.holds(document), found.spent()
+    found, spent = opened()
+    entered = found.holds(document)
     notes = [TORN] if found.torn else []
     notes += ["whether it is an old one was not asked (--register-head)"] if register_head is None else []
     how = "; ".join([f"{found.opened.data}: {'entered' if entered else 'not entered'}", *notes])

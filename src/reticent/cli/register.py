@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from reticent import _check
 from reticent.cli._app import JSON, Listing, argument, command, option
 from reticent.cli._keys import private_key
+from reticent.cli._paths import several
 from reticent.cli._tables import print_json, say
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Neighbouring
@@ -16,6 +17,7 @@ from reticent.proofs import CONDITIONS
 
 if TYPE_CHECKING:
     from reticent.certificates.register import Register
+    from reticent.certificates.schema import Certificate
 
 _FILE = argument("file", Path, "REGISTER", "The register, a file of signed lines.")
 _SIGN = option("sign", Path, "Private key of reticent keygen, which signs the line.", required=True)
@@ -47,7 +49,7 @@ def _open(file: Path, name: str, budget: str, neighbouring: str, sign: Path, jso
 @command(
     "add",
     _FILE,
-    argument("certificate", Path, "CERTIFICATE", "The certificate of the release, or its page."),
+    several("CERTIFICATE...", "The certificate of a release, or its page; of several, all are entered or none."),
     _SIGN,
     _KEYS,
     option("anyway", bool, "Enter it although the budget does not allow it: it is out already."),
@@ -55,19 +57,24 @@ def _open(file: Path, name: str, budget: str, neighbouring: str, sign: Path, jso
     JSON,
 )
 def _add(
-    file: Path, certificate: Path, sign: Path, key: tuple[Path, ...], anyway: bool, head: str | None, json: bool
+    file: Path, paths: tuple[Path, ...], sign: Path, key: tuple[Path, ...], anyway: bool, head: str | None, json: bool
 ) -> None:
-    """Enter a release by its certificate."""
+    """Enter releases by their certificates."""
     from reticent.certificates.check import read_document
     from reticent.certificates.register import enter
     from reticent.certificates.verify import verify
     from reticent.signing.keys import load_public_key
 
-    document, problems = read_document(certificate)
-    if problems or not verify(document).accepted:
-        raise ArtifactError(f"{certificate}: does not agree with itself; reticent verify says where")
-    keys = [load_public_key(path) for path in key]
-    _shown(enter(file, document, _now(), private_key(sign), keys, anyway=anyway, head=head), json)
+    documents: dict[str, Certificate] = {}
+    for path in paths:
+        document, problems = read_document(path)
+        if problems or not verify(document).accepted:
+            raise ArtifactError(f"{path}: does not agree with itself; reticent verify says where")
+        if str(path) in documents:
+            raise ArtifactError(f"{path}: is named twice")
+        documents[str(path)] = document
+    keys, what = [load_public_key(path) for path in key], documents if len(paths) > 1 else document
+    _shown(enter(file, what, _now(), private_key(sign), keys, anyway=anyway, head=head), json)
 
 
 @command(

@@ -1,4 +1,4 @@
-"""Files that say what was released: a ledger of ours, a mechanism, a DpEvent, or a process of opake, in JSON."""
+"""Files that say what was released: a ledger or a certificate of ours, a mechanism, a DpEvent, a process of opake."""
 
 from __future__ import annotations
 
@@ -60,6 +60,8 @@ def statement(document: Any, where: str) -> Mechanism | RunLedger:
         return mechanism_from_event_json(document, where)
     if "kind" in stated:
         return _from_record(document, where)
+    if str(stated.get("schema")).startswith("reticent.certificate/"):
+        return _certified(document, where)
     if "schema" in stated:
         return ledger_of(document, where)
     if is_opake(stated):
@@ -68,6 +70,16 @@ def statement(document: Any, where: str) -> Mechanism | RunLedger:
         f"{where}: no ledger (it has no schema), no mechanism (it has no kind), no DpEvent (it has no class_name) "
         "and no process of opake (it has no type)"
     )
+
+
+def _certified(document: Any, where: str) -> Mechanism | RunLedger:
+    """What a certificate says was released; whether its numbers follow from that, ``verify`` says."""
+    from reticent.certificates.schema import Certificate
+
+    found = Certificate.parse(document, where)
+    if found.declared.releases:
+        raise ArtifactError(f"{where}: is about several recorded runs and holds none of their ledgers: give these")
+    return _from_record(found.mechanism, where) if found.ledger is None else found.ledger
 
 
 def _from_record(document: dict[str, Any], where: str) -> Mechanism:

@@ -25,9 +25,7 @@ def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
         settings = [mechanism_record(one) for one in mechanism.settings]
         return {"kind": mechanism.name, "settings": settings, "weights": list(mechanism.weights)}
     if isinstance(mechanism, Selection):
-        runs = {p.name: getattr(mechanism.runs, p.name) for p in parameters_of(type(mechanism.runs))}
-        runs = {"kind": mechanism.runs.name, **runs}
-        return {"kind": mechanism.name, "base": mechanism_record(mechanism.base), "runs": runs}
+        return {"kind": mechanism.name, "base": mechanism_record(mechanism.base), "runs": runs_record(mechanism.runs)}
     usual = {"unit": Unit.RECORD, "copies": None}  # nothing is said where a record is a record, listed once
     said = {name: value for name, value in flat(mechanism).items() if name not in usual or value != usual[name]}
     return {"kind": mechanism.name, **said}
@@ -92,10 +90,25 @@ def value_of(parameter: Parameter, value: Any) -> Any:
 
 
 def _selection(base: dict[str, Any], runs: dict[str, Any]) -> Selection:
-    law = dict(runs)
-    kind = runs_called(str(law.pop("kind")))
+    return Selection(mechanism_of(base), runs_of(runs))
+
+
+def runs_record(runs: Any) -> dict[str, Any]:
+    """How many runs there are of which the best is released, as plain data."""
+    kind: type = type(runs)
+    return {"kind": runs.name, **{p.name: getattr(runs, p.name) for p in parameters_of(kind)}}
+
+
+def runs_of(record: dict[str, Any]) -> Any:
+    """The same back.
+
+    Raises:
+        KeyError, ParameterError, TypeError: it is no such record.
+    """
+    law = dict(record)
+    kind: Any = runs_called(str(law.pop("kind")))
     known = {p.name: p for p in parameters_of(kind)}
-    return Selection(mechanism_of(base), kind(**{name: value_of(known[name], value) for name, value in law.items()}))
+    return kind(**{name: value_of(known[name], value) for name, value in law.items()})
 
 
 def _one_of(settings: list[dict[str, Any]], weights: list[Any]) -> OneOf:

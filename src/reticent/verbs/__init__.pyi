@@ -6,6 +6,7 @@ from reticent.verbs.documents import certify as certify
 from reticent.verbs.evidence import Audited as Audited
 from reticent.verbs.evidence import audit as audit
 from reticent.verbs.evidence import audit_loop as audit_loop
+from reticent.verbs.grids import AssessEach as AssessEach
 from reticent.verbs.grids import Grid as Grid
 from reticent.verbs.grids import assess_each as assess_each
 from reticent.verbs.noise import Calibrate as Calibrate
@@ -22,6 +23,9 @@ from reticent.verbs.risks import assess as assess
 from reticent.verbs.samplers import CalibrateSamplers as CalibrateSamplers
 from reticent.verbs.samplers import SamplerChoices as SamplerChoices
 from reticent.verbs.samplers import calibrate_samplers as calibrate_samplers
+from reticent.verbs.side_by_side import Differ as Differ
+from reticent.verbs.side_by_side import Differences as Differences
+from reticent.verbs.side_by_side import differences as differences
 from reticent.verbs.table import Table as Table
 from reticent.verbs.verifying import Verified as Verified
 from reticent.verbs.verifying import Verify as Verify

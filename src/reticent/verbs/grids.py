@@ -2,71 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import Field
 
 from reticent import __version__
 from reticent.adversaries import Method
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.short import in_short
-from reticent.risk.report import MEASURES, AssessmentRecord, RiskDocument
+from reticent.proofs import conditions_by_whom
+from reticent.risk.report import MEASURES, SPOKEN, AssessmentRecord, Measure, Number, Record, RiskDocument
 from reticent.tasks import Engine, Kept, Local, Progress, Store, Task, execute
+from reticent.text import listed, owners
 from reticent.verbs.names import Who
-from reticent.verbs.request import PATH
-from reticent.verbs.risks import Assess
+from reticent.verbs.releases import WHAT, Release
+from reticent.verbs.request import PATH, asked, several
+from reticent.verbs.risks import Asking, Assess
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_KIND, _RESULT = "assess", "document"
+RELEASES = several(WHAT)
+_KIND, _RESULT, _REFUSED = "assess", "document", "refused"
+_NAMED = 4
+"""So many runs of which a note is true are named."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One of many releases.
+
+    Attributes:
+        name: a file or a folder by its path, as far as these differ; whatever else by its place.
+        release: what was released.
+        among_others: whether it is one of several files: if it cannot be answered, the others still are.
+    """
+
+    name: str
+    release: Release
+    among_others: bool
+
+
+class RunRisk(RiskDocument):
+    """One of several runs: what ``rt.assess`` says of it, and its name."""
+
+    name: str
+
+
+class Risks(Record):
+    """What ``reticent risk`` prints of several runs; ``left_out`` says why a file is not among them."""
+
+    schema_: str = Field(default="reticent.risks/1", alias="schema")
+    runs: list[RunRisk]
+    left_out: dict[str, str]
 
 
 class Grid(Table):
     """Assessments of many releases, each by itself: nothing here is about several of them together.
 
     Attributes:
-        mechanisms: what was released, in the order given.
+        request: what was asked.
+        runs: what was released, in the order given, and what to call it.
         documents: of each release every number with its enclosure, as ``rt.assess(...).document``.
-        request: what was asked of the first; of the others all but the release is the same.
+        left_out: files that could not be read or answered, with the reason.
     """
 
-    def __init__(self, mechanisms: Sequence[Mechanism], documents: Sequence[RiskDocument], request: Assess) -> None:
-        self.mechanisms, self.documents, self.request = tuple(mechanisms), tuple(documents), request
-        self._differ = _differing([document.mechanism for document in documents])
-        asked = [(name, at) for name, at in request.shown() if name in ("advantage", "tpr", "epsilon")]
-        self._asked = [(MEASURES[name], at) for name, at in asked]
-        self._leading, self._claim = len(self._differ) + 3, len(self._differ) + 2
+    def __init__(
+        self,
+        request: Asking,
+        runs: Sequence[Run],
+        documents: Sequence[RiskDocument],
+        left_out: Mapping[str, str],
+    ) -> None:
+        self.request, self.runs, self.documents, self.left_out = request, tuple(runs), tuple(documents), left_out
+        named = bool(left_out) or [run.name for run in runs] != [f"release {n}" for n in range(1, len(runs) + 1)]
+        self._differ = _differing([document.mechanism for document in self.documents], () if named else ("release",))
+        self._first: tuple[str, ...] = ("run",) if named else self._differ
+        self._last: tuple[str, ...] = self._differ if named else ()
+        self._asked = [(MEASURES[name], at) for name, at in request.shown()]
+        self._claim = len(self._first) + 2
+        self._leading = self._claim + 1
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What was released, in the order given."""
+        return tuple(run.release.best_of(self.request.selection) for run in self.runs)
+
+    @cached_property
+    def document(self) -> Risks:
+        """Every number of every run, as ``reticent risk RUNS --json`` prints it."""
+        each = zip(self.runs, self.documents, strict=True)
+        runs = [RunRisk(**dict(found), name=run.name) for run, found in each]
+        return Risks(runs=runs, left_out=dict(self.left_out))
+
+    def to_json(self) -> str:
+        """The document ``reticent.risks/1`` as strict JSON text; null is an infinite number."""
+        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def title(self) -> str:
-        return f"{len(self.mechanisms)} releases, each by itself"
+        return f"{len(self.runs)} releases, each by itself"
 
     def columns(self) -> tuple[str, ...]:
-        """In what the releases differ, who attacks under which relation, the claim, and the numbers."""
+        """Which run or in what they differ, who attacks under which relation, the claim, and the numbers."""
         numbers = [measure.at(*at) for measure, at in self._asked]
-        return (*self._differ, "attacker", "neighbouring", "claim", *numbers)
+        return (*self._first, "attacker", "neighbouring", "claim", *numbers, *self._last)
+
+    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
+        """A parameter is no bound."""
+        end = len(row) - len(self._last)
+        return [*super().ways(row)[:end], *(None for _ in self._last)]
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each release and attacker; ``inf`` where no finite number is proven."""
         rows: list[tuple[Cell, ...]] = []
-        for mechanism, document in zip(self.mechanisms, self.documents, strict=True):
-            facts = {"release": in_short(mechanism), **document.mechanism}
+        for run, released, document in zip(self.runs, self.mechanisms, self.documents, strict=True):
+            facts = {"run": run.name, "release": in_short(released), **document.mechanism}
             for one in document.assessments:
-                numbers = [measure.of(one, *at).value for measure, at in self._asked]
-                shown = [float("inf") if number is None else number for number in numbers]
-                rows.append((*(facts[name] for name in self._differ), one.label, one.neighbouring, one.claim, *shown))
+                shown = [None if (x := _number(m, one, at)) is None else _finite(x) for m, at in self._asked]
+                first, last = ([facts[name] for name in names] for names in (self._first, self._last))
+                rows.append((*first, one.label, one.neighbouring, one.claim, *shown, *last))
         return rows
 
     def to_latex(self, *, interval: bool = False) -> str:
         """As of other tables; with ``interval``, each number has behind it both ends of what is proven about it."""
-        numbers = ([measure.of(one, *at) for measure, at in self._asked] for one in self._records())
+        numbers = ([_number(measure, one, at) for measure, at in self._asked] for one in self._records())
         return self._tabular(numbers if interval else ())
 
     def theorems(self) -> list[str]:
@@ -110,13 +181,77 @@ class Grid(Table):
         return [one for document in self.documents for one in document.assessments]
 
     def notes(self) -> list[str]:
+        """Who was left out, and the warnings of the ledgers, each with the runs that it is about."""
         skipped = (item for document in self.documents for item in document.skipped.items())
-        return [f"{name} left out: {reason}" for name, reason in dict.fromkeys(skipped)]
+        told = ((run.name, run.release.warnings.items()) for run in self.runs)
+        warned = owners((name, (f"! {key}: {text}" for key, text in warnings)) for name, warnings in told)
+        return [
+            *(f"{name} left out: {reason}" for name, reason in self.left_out.items()),
+            *(f"{name} left out: {reason}" for name, reason in dict.fromkeys(skipped)),
+            *(f"{note}{_whose(names)}" for note, names in warned.items()),
+        ]
+
+    def conditions(self) -> list[str]:
+        """What the numbers rest on, worst status first: one sentence each, with the attackers that need it."""
+        found = (one for document in self.documents for one in document.assessments)
+        return conditions_by_whom((one.adversary, [kept.known for kept in one.conditions]) for one in found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessEach(Asking):
+    """What each attacker can learn from each of many releases, each by itself."""
+
+    verb = "assess_each"
+    releases: tuple[Any, ...] = asked(RELEASES, "The releases: paths of runs, ledgers or certificates, or mechanisms.")
+
+    def answer(self, progress: Callable[[str], None] | None = None) -> Grid:
+        """``on`` in this process."""
+        told = None if progress is None else lambda seen: progress(f"{seen.done} of {seen.total}")
+        return self.on(progress=told)
+
+    def on(
+        self,
+        engine: Engine | None = None,
+        work: Path | str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Grid:
+        """Each attacker against each release.
+
+        Args:
+            engine, work, progress: as for ``assess_each``.
+
+        Raises:
+            ArtifactError, ParameterError, UnsupportedError, WorkerError: as for ``assess_each``.
+        """
+        folder = None if work is None else PATH.read("work", work)
+        left_out: dict[str, str] = {}
+        runs = list(_read(self.releases, left_out))
+        tasks = [Task(_KIND, self._task(run)) for run in runs]
+        plan, again = {"kind": _KIND, "releases": len(tasks)}, "the same call goes on with them" if folder else ""
+        with ExitStack() as stack:
+            if folder is None and engine not in (None, Local()):
+                folder = Path(stack.enter_context(TemporaryDirectory()))
+            store = Kept() if folder is None else Store(folder)
+            execute(tasks, _document, store, engine, progress, plan=plan, again=again)
+            texts = [{kind: text.tobytes() for kind, text in store.load(task).items()} for task in tasks]
+        told = list(zip(runs, texts, strict=True))
+        found = [(run, text) for run, text in told if _RESULT in text]
+        left_out |= {run.name: text[_REFUSED].decode() for run, text in told if _REFUSED in text}
+        if not found:
+            first = next(iter(left_out.values()))
+            raise ArtifactError(f"none of {len(self.releases)} releases can be answered; the first: {first}")
+        documents = [RiskDocument.model_validate_json(text[_RESULT]) for _, text in found]
+        return Grid(self, [run for run, _ in found], documents, left_out)
+
+    def _task(self, run: Run) -> dict[str, Any]:
+        """What a worker is told: the question about what was read, not about a path that may hold something else."""
+        request = Assess.about(replace(run.release, said=None), self)
+        return {"version": __version__, "request": request.document(), "among_others": run.among_others}
 
 
 @hinting
 def assess_each(
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[Any],
     adversary: Who | Sequence[Who] | None = None,
     *,
     neighbouring: Neighbouring | str | None = None,
@@ -130,8 +265,9 @@ def assess_each(
     """What ``assess`` says of each release by itself; for several of the same records together, give ``rt.Ledger``.
 
     Args:
-        mechanisms: the releases; what is said twice is computed once. No ledger of a run: ``assess`` answers it, with
-            what was seen of the run.
+        mechanisms: the releases, each whatever ``assess`` takes: a mechanism, a ledger, a run, or a path of one or of
+            a certificate. What is said twice is computed once. What a ledger saw goes to the workers with it. Of
+            several, a file that cannot be read or answered is a line in ``left_out``, and loses no other.
         adversary, neighbouring, method, fpr, delta: as for ``assess``.
         engine: who computes: ``reticent.tasks.Local(workers)``, ``Dask(address)``, ``Ray(address)`` or any
             ``concurrent.futures.Executor``; None: this process.
@@ -140,51 +276,83 @@ def assess_each(
         progress: called after each release.
 
     Raises:
-        ArtifactError: the folder holds something else.
+        ArtifactError: the folder holds something else, or no file could be read.
         ParameterError: a name is unknown, a number is outside its domain, or there is no release.
         UnsupportedError: nothing is proven for one of the combinations, or the engine cannot be reached.
         WorkerError: as ``reticent.tasks.execute``.
     """
-    said = dict(locals())
-    releases, work = _plain(said.pop("mechanisms")), said.pop("work")
-    folder = None if work is None else PATH.read("work", work)
-    engine, progress = said.pop("engine"), said.pop("progress")
-    requests = [Assess.of(release=one, **said) for one in releases]
-    tasks = [Task(_KIND, {"version": __version__, **one.document()}) for one in requests]
-    plan, again = {"kind": _KIND, "releases": len(tasks)}, "" if folder is None else "the same call goes on with them"
-    with ExitStack() as stack:
-        if folder is None and engine not in (None, Local()):
-            folder = Path(stack.enter_context(TemporaryDirectory()))
-        store = Kept() if folder is None else Store(folder)
-        execute(tasks, _document, store, engine, progress, plan=plan, again=again)
-        found = [RiskDocument.model_validate_json(store.load(task)[_RESULT].tobytes()) for task in tasks]
-    return Grid(releases, found, requests[0])
+    if isinstance(mechanisms, str) or not isinstance(mechanisms, Sequence) or not mechanisms:
+        raise ParameterError("mechanisms", mechanisms, "a list of one release or more")
+    asked = {"neighbouring": neighbouring, "method": method, "fpr": fpr, "delta": delta}
+    request = AssessEach.of(releases=tuple(mechanisms), adversary=adversary, **asked)
+    return request.on(engine, work, progress)
 
 
 def _document(store: Store, task: Task) -> Mapping[str, np.ndarray]:
-    """The work of one task: the JSON of a risk document, as bytes."""
+    """The work of one task: the JSON of a risk document, as bytes; or why there is none, where others go on."""
     if task.kind != _KIND:
         raise ArtifactError(f"unknown kind of task {task.kind!r}")
-    request = {name: value for name, value in task.inputs.items() if name != "version"}
-    text = Assess.of_document(request, "the task").answer().document.model_dump_json(by_alias=True)
-    return {_RESULT: np.frombuffer(text.encode(), dtype=np.uint8)}
+    request = Assess.of_document(task.inputs["request"], "the task")
+    try:
+        found = request.answer()
+    except (ParameterError, UnsupportedError) as error:
+        if not task.inputs["among_others"]:
+            raise
+        return {_REFUSED: _bytes(str(error))}
+    return {_RESULT: _bytes(found.document.model_dump_json(by_alias=True))}
 
 
-def _plain(mechanisms: Any) -> list[Mechanism]:
-    """The releases. What was seen of a run does not travel to workers, and an answer must not go without it."""
-    if isinstance(mechanisms, str) or not isinstance(mechanisms, Sequence) or not mechanisms:
-        raise ParameterError("mechanisms", mechanisms, "a list of one release or more")
-    for one in mechanisms:
-        if not isinstance(one, Mechanism):
-            hint = "mechanisms such as rt.dpsgd(...); rt.assess answers a ledger of a run, with what it saw"
-            raise ParameterError("mechanisms", type(one).__name__, hint)
-    return list(mechanisms)
+def _bytes(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
-def _differing(records: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Parameters in which releases of one kind differ; of several kinds, or where lists differ, the release itself."""
+def _read(what: Sequence[Any], left_out: dict[str, str]) -> Iterator[Run]:
+    """Each release; a file that cannot be read among others goes to ``left_out``, with the reason."""
+    for name, one in zip(names_of(what), what, strict=True):
+        among_others = len(what) > 1 and _path_of(one) is not None
+        try:
+            release = Release.of(one)
+        except ReticentError as error:
+            if not among_others:
+                raise
+            left_out[name] = str(error)
+        else:
+            yield Run(name, release, among_others)
+
+
+def names_of(what: Sequence[Any]) -> list[str]:
+    """What to call each: a file or a folder by its path, as far as these differ; whatever else by its place."""
+    paths = [None if (path := _path_of(one)) is None else path.absolute() for one in what]
+    folder = os.path.commonpath([str(path.parent) for path in paths if path is not None] or ["/"])
+    return [f"release {n}" if path is None else str(path.relative_to(folder)) for n, path in enumerate(paths, 1)]
+
+
+def _path_of(what: Any) -> Path | None:
+    """Where it lies: a path, or the folder of a run."""
+    path = what if isinstance(what, (str, Path)) else getattr(what, "path", None)
+    return Path(path) if isinstance(path, (str, Path)) else None
+
+
+def _whose(names: Sequence[str]) -> str:
+    """The runs that a note is about, in brackets; nothing where it is about all."""
+    rest = len(names) - _NAMED
+    more = [*names[:_NAMED], f"{rest} more"] if rest > 1 else list(names)
+    return f" ({listed(more)})" if names else ""
+
+
+def _number(measure: Measure, record: AssessmentRecord, at: tuple[float, ...]) -> Number | None:
+    """The number of a record; None where this attacker has none."""
+    return measure.of(record, *at) if at in [tuple(map(float, known)) for known in measure.stated(record)] else None
+
+
+def _finite(number: Number) -> float:
+    return math.inf if number.value is None else number.value
+
+
+def _differing(records: Sequence[Mapping[str, Any]], otherwise: tuple[str, ...]) -> tuple[str, ...]:
+    """Parameters in which releases of one kind differ; ``otherwise`` where kinds, lists or nothing differ."""
     names = records[0].keys()
     same = all(record.keys() == names for record in records)
     differ = tuple(name for name in names if same and len({repr(record[name]) for record in records}) > 1)
     flat = all(isinstance(record[name], str | int | float | None) for record in records for name in differ)
-    return differ if differ and flat and "kind" not in differ else ("release",)
+    return differ if differ and flat and "kind" not in differ else otherwise

@@ -33,13 +33,15 @@ from reticent.risk.report import (
 )
 from reticent.text import one_of, stated
 from reticent.verbs.names import ATTACKER, ATTACKERS, METHOD, RELATION, WORST, Attackers, Who
-from reticent.verbs.releases import RELEASE, Release
+from reticent.verbs.releases import RELEASE, SELECTION, Release
 from reticent.verbs.request import Request, Spelling, asked
 from reticent.verbs.table import Cell, Table
 from reticent.verbs.targets import TARGET, target_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from reticent.pairs.runs import Runs
 
 Progress = Callable[[str], None]
 
@@ -75,6 +77,7 @@ class Calibrate(Request):
 
     verb = "calibrate"
     release: Release = asked(RELEASE, "The release; its value of what is searched does not matter.")
+    selection: Runs | None = asked(SELECTION, "The best of several runs of it is released: how many.", None)
     target: Target = asked(TARGET, f"What has to be reached: {forms()}.")
     unknown: Unknown | str | None = asked(UNKNOWN, "What is searched; default: the noise.", None)
     adversary: Adversary = asked(ATTACKER, "Who attacks; default: the worst case.", WORST)
@@ -107,7 +110,7 @@ class Calibrate(Request):
             UnreachableError: no allowed value meets the target; it says which comes closest.
             UnsupportedError: nothing is proven for this combination.
         """
-        release, (name, unknown) = self.release.mechanism, self.searched
+        release, (name, unknown) = self.release.best_of(self.selection), self.searched
         if isinstance(unknown, NoiseScale) and any(part.noise_multiplier == 0.0 for part in release.parts):
             raise UnsupportedError("no factor gives noise to a release that has none; reticent lint says why")
         said = None if progress is None else lambda n: progress(f"{n} evaluations")

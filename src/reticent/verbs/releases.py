@@ -11,7 +11,7 @@ from typing import Any
 from reticent import _check
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.units import Unit
@@ -36,19 +36,23 @@ class Release:
     said: Any = field(default=None, compare=False)
 
     def written(self) -> Any:
-        """A path, or a JSON document: of a ledger as its file holds it, of a mechanism its record.
+        """A path or a document: the public form of a ledger, from which the same follows; the record of a mechanism.
 
         Raises:
-            UnsupportedError: it is the best of several runs, of which a ledger saw one.
+            ParameterError: what saw it is no ledger that can be written down.
         """
+        from reticent.io.strict import portable
         from reticent.mechanisms.codec import mechanism_record
 
         if self.said is not None:
             return self.said
-        known: Any = self.ledger
-        if known is not None and known.mechanism() != self.mechanism:
-            raise UnsupportedError("the best of several runs of a ledger cannot be written as a request")
-        return _short(mechanism_record(self.mechanism)) if known is None else json.loads(known.to_json())
+        if self.ledger is None:
+            return _short(mechanism_record(self.mechanism))
+        public = getattr(self.ledger, "public", None)
+        if not callable(public):
+            hint = "mechanisms, ledgers, runs or files of these; rt.assess answers what was seen by something else"
+            raise ParameterError("mechanisms", type(self.ledger).__name__, hint)
+        return portable(public())
 
     @classmethod
     def of(cls, what: Any, name: str = "mechanism") -> Release:
@@ -76,6 +80,14 @@ class Release:
             return cls._read(release_from(what, name), what, name)
         ledger = witness_of(what)
         return cls(mechanism_of(what, name), ledger, _warnings(ledger))
+
+    def best_of(self, runs: Any) -> Mechanism:
+        """The release, or the best of so many runs of it; of one run where None is given."""
+        if runs is None:
+            return self.mechanism
+        from reticent.mechanisms import Selection
+
+        return Selection(self.mechanism, runs)
 
     @classmethod
     def _read(cls, found: Any, said: Any, where: str) -> Release:
@@ -122,7 +134,27 @@ def _what_written(what: Any) -> Any:
     if isinstance(what, tuple):
         return [_what_written(one) for one in what]
     path = what if isinstance(what, (str, Path)) else getattr(what, "path", None)
-    return Release.of(what).written() if path is None else str(path)
+    if path is not None:
+        return str(path)
+    return json.loads(what.to_json()) if hasattr(what, "to_json") else Release.of(what).written()
+
+
+def _runs(name: str, said: Any) -> Any:
+    """How many runs there are, as an object or as its record."""
+    from reticent.mechanisms.codec import runs_of
+
+    if not isinstance(said, dict):
+        return said
+    try:
+        return runs_of(said)
+    except (KeyError, TypeError):
+        raise ParameterError(name, str(said), "a record with its kind and the mean number of runs") from None
+
+
+def _runs_written(runs: Any) -> dict[str, Any]:
+    from reticent.mechanisms.codec import runs_record
+
+    return runs_record(runs)
 
 
 _ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]}
@@ -133,6 +165,9 @@ RELEASE = Spelling(
     {"anyOf": [{"type": "string", "description": "a path"}, {"type": "object"}]},
     None,
 )
+
+
+SELECTION = Spelling(_runs, _runs_written, {"type": "object", "required": ["kind"]}, None)
 
 
 def _short(record: Any) -> Any:

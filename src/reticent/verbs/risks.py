@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -18,13 +18,14 @@ from reticent.proofs import conditions_by_whom
 from reticent.risk.report import MEASURES, SPOKEN, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
 from reticent.verbs.names import ATTACKERS, METHOD, RELATION, USUAL, Attackers, Who
-from reticent.verbs.releases import RELEASE, Release
+from reticent.verbs.releases import RELEASE, SELECTION, Release
 from reticent.verbs.request import NUMBERS, Request, asked
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from reticent.pairs.runs import Runs
     from reticent.records.ledger import RunLedger
 
 OF_SECRETS = (
@@ -37,11 +38,10 @@ _ON_REQUEST = {"ppv": "prior", "delta": "epsilon"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assess(Request):
-    """What each attacker can learn from a release; the worst case is always among the answers."""
+class Asking(Request):
+    """What may be asked about any release."""
 
-    verb = "assess"
-    release: Release = asked(RELEASE, "What was released: a mechanism, an event or a ledger, or the path of its file.")
+    selection: Runs | None = asked(SELECTION, "The best of several runs of it is released: how many.", None)
     adversary: Attackers = asked(ATTACKERS, "Who attacks; default: the worst case.", USUAL)
     neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
     method: Method | None = asked(METHOD, "How curves are evaluated; default: each attacker's own.", None)
@@ -76,13 +76,31 @@ class Assess(Request):
         shown = ("advantage", "tpr", *self.asks_for, "epsilon", "secret")
         return [(name, at) for name in shown for at in MEASURES[name].asked(where)]
 
+
+@dataclass(frozen=True, kw_only=True)
+class Assess(Asking):
+    """What each attacker can learn from a release; the worst case is always among the answers."""
+
+    verb = "assess"
+    release: Release = asked(RELEASE, "What was released: a mechanism, an event or a ledger, or the path of its file.")
+
+    @classmethod
+    def about(cls, release: Release, asking: Asking) -> Assess:
+        """The same question about this release."""
+        return cls(release=release, **{one.name: getattr(asking, one.name) for one in fields(Asking)})
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What was released."""
+        return self.release.best_of(self.selection)
+
     def answer(self, progress: Callable[[str], None] | None = None) -> Assessments:
         """Each attacker against the release; it is there before a word about progress could be read.
 
         Raises:
             UnsupportedError: nothing is proven for somebody who was named.
         """
-        asked = (self.release.mechanism, self.adversary.each, self.neighbouring, self.method, self.release.ledger)
+        asked = (self.mechanism, self.adversary.each, self.neighbouring, self.method, self.release.ledger)
         if self.adversary.everybody:
             return Assessments(self, *assess_answerable(*asked))
         return Assessments(self, assess_named(*asked), {})
@@ -107,7 +125,7 @@ class Assessments(Table, Sequence[Assessment]):
     @property
     def mechanism(self) -> Mechanism:
         """What was released."""
-        return self.request.release.mechanism
+        return self.request.mechanism
 
     @property
     def questions(self) -> Questions:
@@ -217,7 +235,7 @@ def assess(
 
     Args:
         mechanism: what was released, or anything with a method ``mechanism()``: a watched run, a ledger; or the path
-            of a file with a ledger, a mechanism or a DpEvent.
+            of a run, or of a file with a ledger, a certificate (which is not verified), a mechanism or a DpEvent.
         adversary: an adversary, its name, a list of both, or ``"all"``; None means the worst case alone.
             Of ``"all"``, those that cannot be answered are listed with the reason.
         neighbouring: between which data sets; None means each adversary's own ``relation``.
