@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent import facts
+from reticent.watching.optimisers import before_1_6
 from tests.watching.loops import (
     BATCH,
     NOISE,
@@ -216,7 +217,10 @@ class TestDraws:
         assert {segment.batches for segment in seen.ledger.segments} == {2}
         assert facts.LEFT_OUT not in seen.ledger.faults
 
-    @pytest.mark.parametrize("made_up", [True, False])
+    @pytest.mark.parametrize(
+        "made_up",
+        [pytest.param(True, marks=pytest.mark.skipif(before_1_6(), reason="Opacus 1.5 makes up no record")), False],
+    )
     def test_a_made_up_record_for_an_empty_batch(self, made_up):
         """Who would be alone in the batch takes the place of the made-up one: up to twice the norm."""
         made = private(DataLoader(records(), batch_size=1, shuffle=True), rand_on_empty=made_up)

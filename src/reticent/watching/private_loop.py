@@ -60,7 +60,7 @@ class PrivateLoop:
         self.sensitive: SensitiveWatch | None = None
         self._ghost = optimisers.is_ghost(optimizer)
         self._per_layer = hasattr(optimizer, "max_grad_norms")
-        self._ghost_clipping = GhostClipping(model, optimizer, recorder.found) if self._ghost else None
+        self._ghost_clipping = GhostClipping(model, optimizer, recorder) if self._ghost else None
         self._records = RecordGradients(model, optimizer, recorder.clipped_by_hand)
         self._first = optimisers.first_of(optimizer)
         self._overridden = False
@@ -228,8 +228,6 @@ class PrivateLoop:
             recorder.noise_from()
             self.noise_seeds.exchange(seeds.of_noise(optimizer))
             self._release = optimisers.release_of(optimizer, norm, size, added)
-            if self._ghost and self._numbers and norm != self._norm and optimisers.before_1_6():
-                recorder.clipped_by_hand()  # adaptive clipping, which nothing shows there
             self._numbers, self._norm, self._batches = numbers, norm, batches
             self._used = ()
         self._late.append((size, clipped, self._parts, empty, self._draws.fresh()))
