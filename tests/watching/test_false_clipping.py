@@ -191,6 +191,44 @@ class TestDraws:
         assert faults(seen) == {facts.LEFT_OUT}
         assert facts.LEFT_OUT not in trained(private()).ledger.faults
 
+    @pytest.mark.parametrize("poisson", [True, False])
+    @pytest.mark.parametrize("leaves_out", [True, False])
+    @pytest.mark.parametrize("waited", [True, False])
+    def test_a_batch_that_is_left_out_before_one_that_waits(self, waited, leaves_out, poisson):
+        """Its pass is broken off, and the step that adds it up ends in the next one."""
+        made = model, optimizer, loader, criterion = private(poisson_sampling=poisson)
+
+        def wait(used):
+            for index, (features, labels) in enumerate(loader):
+                if index > max(used):
+                    break
+                if index in used:
+                    optimizer.signal_skip_step(do_skip=True)
+                    criterion(model(features), labels).backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+
+        if waited:
+            with rt.watch(*made[:3]):
+                wait([0])
+        with rt.watch(*made[:3]) as seen:
+            wait([1] if leaves_out else [0, 1])
+            run(*made, epochs=1)
+        assert (facts.LEFT_OUT in seen.ledger.faults) == leaves_out
+
+    @pytest.mark.parametrize("leaves_out", [True, False])
+    def test_a_batch_that_is_left_out_among_those_that_a_step_adds_up(self, leaves_out):
+        made = model, optimizer, loader, criterion = private()
+        with rt.watch(*made[:3]) as seen:
+            for index, (features, labels) in enumerate(chain(loader, loader)):
+                if leaves_out and index % 3 == 1:
+                    continue
+                optimizer.signal_skip_step(do_skip=index % 3 < 2)
+                criterion(model(features), labels).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        assert (facts.LEFT_OUT in seen.ledger.faults) == leaves_out
+
     def test_empty_batches_that_are_left_out(self):
         """Rate 1/48, noise 1: the advantage is .0985; all 48 draws count .0715, the steps that were taken .052."""
         made = model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=1, shuffle=True))
