@@ -54,7 +54,7 @@ def check_compiled(model: Any) -> None:
     for layer in (model, *models.bare(model).modules()):
         call = getattr(layer, "_compiled_call_impl", None)
         context = inspect.getclosurevars(call).nonlocals.get("self") if inspect.isfunction(call) else None
-        if getattr(context, "fullgraph", False):
+        if getattr(getattr(context, "callback", None), "_one_graph", False):
             hint = "compiled without fullgraph=True, as a watch looks at what each layer gets"
             raise ParameterError("model", f"{type(layer).__name__}.compile(fullgraph=True)", hint)
 

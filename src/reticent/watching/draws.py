@@ -130,13 +130,14 @@ class Draws:
         self._dropped = 0
         return found
 
-    def take(self, size: int | None, fresh: Fresh, empty: int = 0) -> Used | None:
+    def take(self, size: int | None, fresh: Fresh, empty: int = 0, batches: int | None = None) -> Used | None:
         """The draws of a step, or None where they are unknown.
 
         Args:
             size: realised number of records, if it is known: draws that add up to it are those of the step.
             fresh: what was drawn between the step before and this one.
             empty: batches without records that the step added up.
+            batches: in which they went through the model, if that is known.
         """
         drawn, passes, dropped = fresh
         self._lost += dropped
@@ -161,7 +162,10 @@ class Draws:
         waiting = list(self._waiting)
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
         if not count:
-            self._unknown += 1
+            new = sum(draw is not None and draw.number == passes for draw in drawn)
+            more = 0 if batches is None or self.ahead else max(0, new - batches)
+            self._left_out += more
+            self._unknown += not more
             return None
         count, end = self._with_empty(waiting, count, end, empty)
         used = waiting[end - count : end]
@@ -174,10 +178,18 @@ class Draws:
         self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), passes + 1)))
 
-    def before_this_pass(self, size: int) -> bool:
-        """Whether so many records are those of the batches that were drawn last before this pass began."""
+    def in_this_pass(self) -> int:
+        """Batches that were drawn in this pass since the last step."""
+        return sum(draw is not None and draw.number == self.passes for draw in self._fresh)
+
+    def before_this_pass(self, size: int, most: int) -> bool:
+        """Whether so many records are those of the batches that were drawn last before this pass began.
+
+        Of the pass before no more than ``most`` may have been drawn since the last step: it used no later ones.
+        """
         drawn = [draw for draw in self._fresh if draw is not None and draw.number < self.passes]
-        return bool(_adding_up(drawn[::-1], size))
+        last = sum(draw.number == self.passes - 1 for draw in drawn)
+        return last <= most and _adding_up(drawn[::-1], size) > 0
 
     def _put_aside(self, used: Draw) -> None:
         """The newest draw is taken for that of the step; older ones belong to none, or to the steps that come."""

@@ -17,12 +17,13 @@ from operator import attrgetter, is_
 from typing import Any
 
 from reticent import facts
-from reticent.facts import Fact
 from reticent.facts.clipping import Mixing
 from reticent.watching.events import around
 from reticent.watching.ghost_lengths import Lengths
 from reticent.watching.hooks import looks
+from reticent.watching.optimisers import before_1_6
 from reticent.watching.record_gradients import takers_of
+from reticent.watching.recorder import Recorder
 
 _LENGTHS, _GRAD = attrgetter("_norm_sample"), attrgetter("grad")
 """Of a parameter, its gradient and those of all records in length."""
@@ -43,8 +44,10 @@ _WRITERS = "_post_accumulate_grad_hooks"
 class GhostClipping:
     """Follows the clipping for one optimizer."""
 
-    def __init__(self, model: Any, optimizer: Any, found: Callable[[Fact], None]) -> None:
-        self._model, self._optimizer, self._found = model, optimizer, found
+    def __init__(self, model: Any, optimizer: Any, recorder: Recorder) -> None:
+        self._model, self._optimizer, self._found = model, optimizer, recorder.found
+        self._by_hand, self._factors = recorder.clipped_by_hand, False
+        """The latter: whether Opacus asked for the factors of this batch."""
         self._undo: list[Callable[[], None]] = []
         self._hooks: Any = None
         self._measured: list[Any] = []
@@ -61,6 +64,8 @@ class GhostClipping:
         self._sums = None
         owners = [one for one in takers_of(self._model) if hasattr(one, "enable_hooks")]
         self._undo = [around(one, "enable_hooks", after=partial(self.after, one)) for one in owners]
+        asked = partial(setattr, self, "_factors", True)
+        self._undo += [around(one, "get_clipping_coef", after=asked) for one in owners]
         self._undo.append(self._one.attach())
         self._one.look(_AT_FIRST)
         return self._leave
@@ -89,7 +94,9 @@ class GhostClipping:
             return
         if old:
             self._found(facts.MIXES_RECORDS.because(Mixing.CLIPPING))
-        norm, self._lengths = float(hooks.max_grad_norm), lengths
+        if not self._factors and before_1_6():
+            self._by_hand()  # adaptive clipping, which nothing else shows there
+        norm, self._lengths, self._factors = float(hooks.max_grad_norm), lengths, False
         if norm > self._norm:
             self._norm = norm
         self._sums = sums = list(map(_GRAD, self._measured))

@@ -60,7 +60,7 @@ class PrivateLoop:
         self.sensitive: SensitiveWatch | None = None
         self._ghost = optimisers.is_ghost(optimizer)
         self._per_layer = hasattr(optimizer, "max_grad_norms")
-        self._ghost_clipping = GhostClipping(model, optimizer, recorder.found) if self._ghost else None
+        self._ghost_clipping = GhostClipping(model, optimizer, recorder) if self._ghost else None
         self._records = RecordGradients(model, optimizer, recorder.clipped_by_hand)
         self._first = optimisers.first_of(optimizer)
         self._overridden = False
@@ -74,6 +74,8 @@ class PrivateLoop:
         """The same of noisy gradients that wait to be divided."""
         self._begun, self._most_told = False, math.inf
         """Whether a pass has begun without a step, and of how many parts of batches Opacus was told then."""
+        self._old = self._drawn_then = 0
+        """Pieces that waited when this pass began, and batches of it that had been drawn when the last one waited."""
         self._parts, self._astray = 0, False
         """Records that wait, of batches that were not drawn for the next step; whether steps end within batches."""
         self._numbers: tuple[Any, ...] = ()
@@ -96,7 +98,7 @@ class PrivateLoop:
         waits = optimisers.is_pending(self._optimizer)
         self._pieces, faults = _WAITING.pop(self._optimizer, ([], {facts.STEPS_BEFORE})) if waits else ([], set())
         self._recorder.faults |= faults
-        self._parts = sum(piece[0] or 0 for piece in self._pieces)
+        self._parts, self._old = sum(piece[0] or 0 for piece in self._pieces), len(self._pieces)
         self._summed, self._takers = False, [] if self._ghost else takers_of(self._model)
         if self._takers:
             self._records.look(exact=True)
@@ -131,21 +133,22 @@ class PrivateLoop:
 
     def pass_begins(self) -> None:
         """Opacus was told of each part of a batch whether it is the last, and forgets it with the step of the part."""
-        self._told = len(self._optimizer._step_skip_queue)
-        if not self._draws.ahead and self._told > self._told_before + self._draws.unfinished:
+        self._told, draws = len(self._optimizer._step_skip_queue), self._draws
+        left_out = 0 < sum(piece[1] for piece in self._pieces[self._old :]) < self._drawn_then
+        if not draws.ahead and (left_out or self._told > self._told_before + draws.unfinished):
             self._found(facts.LEFT_OUT)
         self._begun = True
 
     def _begin_pass(self, told: int) -> None:
         """What waits since a pass that was broken off was drawn in that; what Opacus was told then ends later steps."""
         self._most_told = told
-        waits = sum(piece[0] or 0 for piece in self._pieces)
-        self._begun = False
+        waits = sum(piece[0] or 0 for piece in self._pieces) - self._parts
+        self._begun, self._old = False, len(self._pieces)
         if self._astray != (0 < self._told < told):
             self.catch_up()
             self._astray = not self._astray
-        if waits and self._draws.unfinished > 1 and not self._draws.before_this_pass(waits):
-            self._parts = waits
+        if waits and self._draws.unfinished > 1 and not self._draws.before_this_pass(waits, self._drawn_then):
+            self._parts += waits
 
     @looks
     def on_clip(self) -> None:
@@ -185,6 +188,7 @@ class PrivateLoop:
         """Gradients of a batch were clipped: nobody may write to their sum, while it waits for others or at all."""
         optimizer = self._optimizer
         if self._summed or optimizer._check_skip_next_step(pop_next=False):
+            self._drawn_then = self._draws.in_this_pass()
             waits = [(p, p.summed_grad) for p in optimizer.params if p.summed_grad is not None]
             self._sums = [(p, found, found._version) for p, found in waits]
 
@@ -228,12 +232,10 @@ class PrivateLoop:
             recorder.noise_from()
             self.noise_seeds.exchange(seeds.of_noise(optimizer))
             self._release = optimisers.release_of(optimizer, norm, size, added)
-            if self._ghost and self._numbers and norm != self._norm and optimisers.before_1_6():
-                recorder.clipped_by_hand()  # adaptive clipping, which nothing shows there
             self._numbers, self._norm, self._batches = numbers, norm, batches
             self._used = ()
         self._late.append((size, clipped, self._parts, empty, self._draws.fresh()))
-        self._steps, self._parts = self._steps + 1, 0
+        self._steps, self._parts, self._old = self._steps + 1, 0, 0
         if self._release.noise_multiplier > 0.0:
             self.noise_seeds.drawn()
         elif self.noise_seeds.public():

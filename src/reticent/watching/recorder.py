@@ -184,7 +184,7 @@ class Recorder:
             batches: in which they went through the model, if that is known.
         """
         draws = self.draws
-        used = draws.take(size and size - parts, draws.fresh() if fresh is None else fresh, empty)
+        used = draws.take(size and size - parts, draws.fresh() if fresh is None else fresh, empty, batches)
         self.drawn_at = 0.0
         for coins in draws.coins:
             self.drawn_at = max(self.drawn_at, coins.rate)
