@@ -32,13 +32,12 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from benchmarks._rows import Row, main, spread
-from reticent.watching.draws import Draws
-from reticent.watching.ghost import GhostClipping
-from reticent.watching.ghost_lengths import Lengths
-from reticent.watching.moves import Moves
-from reticent.watching.noise import NoisyGradients
+from reticent.watching.detectors.draws import Drawing, Draws
+from reticent.watching.detectors.ghost import GhostClipping, Lengths
+from reticent.watching.detectors.moves import Beside, Moves
+from reticent.watching.detectors.noise import AddedNoise, NoisyGradients
+from reticent.watching.detectors.record_gradients import RecordGradients
 from reticent.watching.private_loop import PrivateLoop
-from reticent.watching.record_gradients import RecordGradients
 
 GOAL, STEPS, FIRST, TIMED, REPEATS, TURNS, BATCH = 0.03, 64, 16, 512, 3, 6, 128
 """Share of a step that watching may cost; steps of one pass; the first of a watch; those that are timed after them,
@@ -46,12 +45,15 @@ of which one in 128 has its clipped records counted; repeats; those of the secon
 one disturbance of the machine spoils one of them; records of a batch."""
 
 CALLS: dict[type, tuple[str, ...]] = {
-    PrivateLoop: ("on_clip", "after_clip", "on_noise", "after_noise"),
-    RecordGradients: ("left",),
-    Moves: ("given", "gave", "_before_any", "_just_before", "_just_after", "_after_any"),
-    NoisyGradients: ("keep",),
-    Draws: ("_begin", "_remember"),
-    GhostClipping: ("after",),
+    PrivateLoop: ("clips", "releases"),
+    RecordGradients: ("gave", "after_clip"),
+    AddedNoise: ("after_noise", "after_scale"),
+    NoisyGradients: ("after_noise", "on_scale", "after_scale"),
+    Moves: ("given", "gave", "_before_any", "_just_before", "_just_after", "after_noise"),
+    Beside: ("_after_any",),
+    Drawing: ("_begin",),
+    Draws: ("remember",),
+    GhostClipping: ("after", "after_scale"),
     Lengths: ("before",),
 }
 """What runs while the loop runs."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
+import inspect
 import os
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from reticent import verbs
@@ -23,6 +26,7 @@ from reticent.proofs.bibtex import entry
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
 from reticent.registry import parameters_of
 from reticent.verbs.request import spelling_of
+from reticent.watching import detectors
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -31,6 +35,7 @@ from tests.mutants.table import MUTANTS  # noqa: E402
 
 _ROOMS = "<!-- the table is made by docs/pages.py from the docstrings of the packages; change those -->"
 _MADE = "<!-- made by docs/pages.py from the code; change that -->"
+_SEEN = "<!-- the table is made by docs/pages.py from the docstrings of the detectors; change those -->"
 _LISTED = "<!-- the contents below are made by docs/pages.py from docs/contents.toml -->"
 
 
@@ -139,6 +144,50 @@ def _rooms() -> Iterator[str]:
         file = source / room / "__init__.py" if (source / room).is_dir() else source / f"{room}.py"
         first = (ast.get_docstring(ast.parse(file.read_text())) or "").split("\n")[0]
         yield f"| `{room}` | {_cell(first.replace('``', '`'))} |"
+
+
+def watch() -> str:
+    """What a watch sees, by kind of fault; the rest of the page is written by hand."""
+    page = (HERE / "reference/watch.md").read_text()
+    head, _, _ = page.partition(_SEEN)
+    _, heading, rest = page.partition("\n## How it looks")
+    return "\n".join([head + _SEEN, *_seen()]) + "\n" + heading + rest
+
+
+def _seen() -> Iterator[str]:
+    files = [importlib.import_module(f"{detectors.__name__}.{one.name}") for one in iter_modules(detectors.__path__)]
+    kinds = [one for file in files for one in vars(file).values() if getattr(one, "__module__", "") == file.__name__]
+    rows: dict[str, list[dict[str, str]]] = {kind: [] for kind in _KINDS}
+    for told in map(_paragraphs, kinds):
+        if "Kind" in told:
+            rows[told["Kind"].rstrip(".")].append(told)
+    yield "\n| what is looked at | seen | not seen |\n|---|---|---|"
+    for kind, found in rows.items():
+        seen = "<br>".join(f"**{one['']}** {one['Seen']}" for one in found)
+        unseen = "<br>".join(one["Not seen"] for one in found if "Not seen" in one)
+        yield f"| {kind} | {_cell(seen)} | {_cell(unseen)} |".replace("``", "`")
+
+
+_KINDS = (
+    "How records are drawn",
+    "Clipping and gradients of single records",
+    "Noise",
+    "Randomness",
+    "Divisor",
+    "Records that mix",
+    "Padding",
+    "Weights and updates",
+    "What trains beside",
+    "Start",
+    "Form and size of gradients",
+)
+
+
+def _paragraphs(kind: Any) -> dict[str, str]:
+    """What the docstring of a detector says after words such as ``Seen:``; its first paragraph has no such word."""
+    first, *paragraphs = (" ".join(one.split()) for one in (inspect.getdoc(kind) or "").split("\n\n"))
+    parts = (one.partition(": ") for one in paragraphs)
+    return {"": first} | {name: text[:1].upper() + text[1:] for name, colon, text in parts if colon}
 
 
 def catalogue() -> str:
@@ -363,6 +412,7 @@ def checker() -> str:
 
 PAGES = {
     "development/architecture.md": architecture,
+    "reference/watch.md": watch,
     "evidence/errata.md": errata,
     "theory/theorems.md": theorems,
     "reference/catalogue.md": catalogue,

@@ -23,6 +23,7 @@ ALLOWED = {
     "proofs/conditions.py": "the list of samplers, which bring conditions",
     "cli/_app.py": "files of verbs",
     "watching/loggers.py": "libraries of others",
+    "watching/optimisers.py": "classes of Opacus, which may not be installed",
 }
 """Files that may, and what they import. What users name is found by ``pkgutil`` or by entry points."""
 

@@ -8,7 +8,7 @@ from torch import nn
 
 import reticent as rt
 from reticent import facts
-from reticent.watching.weights import Weights
+from reticent.watching.detectors.weights import Weights
 from tests.watching.loops import network, private, run
 
 

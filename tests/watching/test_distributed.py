@@ -15,7 +15,7 @@ from torch.utils.data.distributed import DistributedSampler
 from reticent import facts
 from reticent.facts.steps import Drawn, Source
 from reticent.records.ledger import read_ledger
-from reticent.watching.samplers import look_at
+from reticent.watching.detectors.samplers import look_at
 from tests.watching.loops import BATCH, NOISE, RECORDS, network, private, records, watched
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent import facts
+from reticent.watching.detectors.record_gradients import takers_of
 from reticent.watching.optimisers import before_1_6
-from reticent.watching.record_gradients import takers_of
 from tests.watching.loops import BATCH, NOISE, RECORDS, faults, network, noises, private, records, trained, void
 
 LENGTHS = 5

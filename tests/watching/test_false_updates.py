@@ -15,7 +15,8 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import reticent as rt
 from reticent import facts
-from reticent.watching import closer_looks
+from reticent.watching.detectors import closer_looks
+from reticent.watching.detectors.samplers import look_at
 from tests.conftest import some
 from tests.watching.loops import (
     BATCH,
@@ -418,11 +419,11 @@ class TestReplaced:
     def test_records_listed_once_are_not_repeated(self):
         data = records()
         for listed in (Subset(data, range(RECORDS)), ConcatDataset([data, records(1)]), list(range(RECORDS))):
-            assert rt.watch(network(), None, DataLoader(listed))._recorder.sampler.copies is None
+            assert look_at(DataLoader(listed)).copies is None
 
     def test_a_list_that_holds_one_record_often(self):
         one, other = (torch.zeros(4), 0), (torch.ones(4), 1)
-        assert rt.watch(network(), None, DataLoader([one, one, other]))._recorder.sampler.copies == 2
+        assert look_at(DataLoader([one, one, other])).copies == 2
 
     def test_a_learning_rate_that_follows_a_metric(self):
         made = private()

@@ -14,13 +14,14 @@ from reticent import facts
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.records.ledger import RunLedger
 from reticent.watching import live, models, optimisers
-from reticent.watching.draws import Draws
-from reticent.watching.ghost import GhostClipping
-from reticent.watching.noise import DrawnNoise
+from reticent.watching.detectors.draws import Drawing, Draws
+from reticent.watching.detectors.ghost import GhostClipping
+from reticent.watching.detectors.noise import DrawnNoise
+from reticent.watching.detectors.seeds import Seeds
+from reticent.watching.detectors.weights import Weights
 from reticent.watching.recorder import Recorder
 from reticent.watching.starts import fresh
 from reticent.watching.steps import SeenStep
-from reticent.watching.weights import Weights
 from tests.watching.loops import NOISE, network, plain_step, private, records, run, void, watched
 
 
@@ -55,7 +56,8 @@ LOOKS = [
     (optimisers, "release_of"),
     (DrawnNoise, "look"),
     (Recorder, "add"),
-    (Recorder, "used"),
+    (Drawing, "used"),
+    (Seeds, "coins"),
     (Weights, "keep"),
     (Weights, "written"),
     (Draws, "take"),

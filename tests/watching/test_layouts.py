@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import reticent as rt
 from reticent import facts
 from reticent.facts import Fact
-from reticent.watching.layouts import look_at_layouts
+from reticent.watching.detectors.layouts import look_at_layouts
 
 RECORDS = 12
 MANY = 48  # so many that no batch is empty: functorch cannot take one

@@ -270,7 +270,7 @@ class TestTheSameModelAgain:
         assert facts.STEPS_BEFORE in seen.ledger.faults
 
     def test_a_new_watch_for_each_of_very_many_passes_is_refused_before_it_trains(self, monkeypatch):
-        monkeypatch.setattr("reticent.watching.starts.MOST_EARLIER", 2)
+        monkeypatch.setattr("reticent.watching.detectors.start.MOST_EARLIER", 2)
         made = by_hand()
         for _ in range(3):
             with rt.watch(*made) as seen:

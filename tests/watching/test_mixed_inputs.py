@@ -9,9 +9,9 @@ from torch.utils.data import DataLoader, TensorDataset, default_collate
 
 import reticent as rt
 from reticent import facts
-from reticent.watching.collating import look_at_collating
-from reticent.watching.mixed_inputs import Yielded
-from reticent.watching.paddings import places
+from reticent.watching.detectors.base import Loop, Said
+from reticent.watching.detectors.collating import Collating
+from reticent.watching.detectors.mixed_inputs import Yielded
 from tests.watching.loops import BATCH, RECORDS, faults, private, records, trained, void
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -94,11 +94,13 @@ class TestCollating:
             begin = torch.tensor([0, *(len(x) for x, _ in records[:-1])]).cumsum(0)
             return torch.cat([x for x, _ in records]), begin, torch.tensor([y for _, y in records])
 
-        made, found = DataLoader(rows, batch_size=8, collate_fn=bags), []
-        end = look_at_collating(made, found.append, places(), lambda: 0)
+        made = DataLoader(rows, batch_size=8, collate_fn=bags)
+        loop = Loop(nn.Linear(4, 1), None, made, Said(), ())
+        undo = list(Collating(loop).attach())
         assert len(list(made)) == 1
-        end()
-        assert found == []
+        while undo:
+            undo.pop()()
+        assert loop.faults == set()
 
     def test_a_look_draws_nothing(self):
         model, drawn = nn.Linear(4, 1), []

@@ -20,9 +20,10 @@ from reticent.certificates.page import render_html
 from reticent.certificates.words import people
 from reticent.facts.steps import Drawn, SamplerRecord, Segment, Source
 from reticent.records.ledger import RunLedger
-from reticent.watching import weights
-from reticent.watching.repeats import copies
-from reticent.watching.seeds import Seeds, guessable
+from reticent.watching.detectors import weights
+from reticent.watching.detectors.base import Loop, Said
+from reticent.watching.detectors.samplers import copies
+from reticent.watching.detectors.seeds import Seeds, guessable
 from reticent.watching.steps import SeenStep, Steps
 from tests.watching.loops import BATCH, NOISE, RECORDS, adaptive_noise, network, private, records, run, watched
 
@@ -338,7 +339,8 @@ def test_another_object_on_the_same_memory_is_a_write():
 
 def test_buffers_are_compared_whole_and_counters_are_not():
     model = torch.nn.BatchNorm1d(4)
-    watched = weights.Buffers(model)
+    watched = weights.Buffers(Loop(model, None, None, Said(), ()))
+    watched.enters(again=False)
     model.num_batches_tracked += 1
     assert not watched.learnt()
     model.running_mean[2] += 1e-3
@@ -474,6 +476,6 @@ def test_more_than_one_kind_of_loop_in_a_chain_is_merged_with_care():
     for p in list(made[0].parameters())[:2]:
         p.requires_grad_(False)
     with rt.watch(*made[:3]) as second:
-        second._recorder.steps.add(SeenStep(NOISE, 1.0, None, 1 / 6, None, None, 1, None))
+        second._loop.steps.add(SeenStep(NOISE, 1.0, None, 1 / 6, None, None, 1, None))
     assert [part.num_parameters for part in second.mechanism().parts] == [44, 14]
     assert first.ledger.steps == 6

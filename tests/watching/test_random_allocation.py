@@ -17,7 +17,7 @@ from reticent.proofs import Status
 from reticent.training.randomness import SeededSource, Stream
 from reticent.watching import allocation
 from reticent.watching.allocation import RandomAllocation
-from reticent.watching.samplers import look_at
+from reticent.watching.detectors.samplers import look_at
 from tests.watching.loops import BATCH, NOISE, RECORDS, network, private, records, run
 
 STEPS = RECORDS // BATCH

@@ -83,8 +83,8 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             model: what ``make_private`` returned. The inputs of its convolutions are looked at from now on: Opacus
                 1.6.0 misreads those that are not in plain order in memory.
         """
-        from reticent.watching.layouts import look_at_layouts
-        from reticent.watching.samplers import look_at
+        from reticent.watching.detectors.layouts import look_at_layouts
+        from reticent.watching.detectors.samplers import look_at
 
         if model is not None:
             look_at_layouts(model, ghost=hasattr(model, "get_norm_sample"), found=self.add_fault)

@@ -8,39 +8,29 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable
-from functools import partial, wraps
-from typing import Any, ClassVar, TypeVar
+from functools import partial
+from typing import Any, ClassVar
 
-from reticent import facts
-from reticent.facts import Fact
 from reticent.watching.live import BudgetSpent
 
-Method = TypeVar("Method", bound=Callable[..., Any])
 
+def guarded(look: Callable[..., Any], failed: Callable[[], None]) -> Callable[..., Any]:
+    """What the loop calls in the place of ``look``: an error in it is printed, and ``failed`` says so in the ledger.
 
-def looks(method: Method) -> Method:
-    """A method that the loop calls, of an object that has a place for faults as ``_found``.
-
-    An error in it voids the ledger and is printed. Only the end of a budget that the program asked for ends the loop.
+    Only the end of a budget that the program asked for ends the loop.
     """
 
-    @wraps(method)
-    def look(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return method(self, *args, **kwargs)
+            return look(*args, **kwargs)
         except BudgetSpent:
             raise
         except Exception:  # the loop must go on
-            lost(self._found)
+            traceback.print_exc()
+            failed()
             return None
 
-    return look  # type: ignore[return-value]
-
-
-def lost(found: Callable[[Fact], None]) -> None:
-    """A look failed: say so on the error output, and in the ledger."""
-    traceback.print_exc()
-    found(facts.NOT_FOLLOWED)
+    return call
 
 
 class Hook:

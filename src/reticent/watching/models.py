@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 import reticent
 from reticent.facts.base import word
@@ -28,15 +27,6 @@ def bare(model: Any) -> nn.Module:
 def entrance(model: Any) -> nn.Module:
     """What a loop calls: the bare module, or what is around one that is compiled, whose own hooks are not compiled."""
     return model if hasattr(model, "_orig_mod") else bare(model)
-
-
-def mixing_layers(model: Any) -> tuple[str, ...]:
-    """Layers that mix the records of a batch while they train, by name and class."""
-    return tuple(
-        word(f"{name} ({type(layer).__name__})")
-        for name, layer in bare(model).named_modules()
-        if isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is layer.running_var is None)
-    )
 
 
 def trained(model: Any) -> list[nn.Parameter]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from reticent.errors import ParameterError
+from reticent.watching.detectors.samplers import observed_sampler
 from reticent.watching.models import bare
-from reticent.watching.samplers import observed_sampler
 
 _WATCHED: list[dict[int, tuple[str, Any]]] = []
 """Of each watch that is entered, what it looks at; the objects too, so that no other gets their number."""

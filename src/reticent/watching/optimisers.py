@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -30,38 +31,37 @@ class Release:
     divisor: float
 
 
+@cache
+def of_opacus(module: str, *names: str) -> tuple[Any, ...]:
+    """Classes of Opacus; none where it is not installed."""
+    try:
+        found = import_module(f"opacus.{module}")
+    except ImportError:
+        return ()
+    return tuple(getattr(found, name) for name in names)
+
+
 def is_private(optimizer: Any) -> bool:
     """Whether this is an optimizer of Opacus."""
-    try:
-        from opacus.optimizers import DPOptimizer
-    except ImportError:
-        return False
-    return isinstance(optimizer, DPOptimizer)
+    return isinstance(optimizer, of_opacus("optimizers", "DPOptimizer"))
+
+
+_KINDS: dict[str, Kind] = {
+    "AdaClipDPOptimizer": "adaptive",
+    "SimpleDistributedPerLayerOptimizer": "per-layer",  # of several processes the first adds the noise of all
+    "DPPerLayerOptimizer": "per-layer",
+    "DistributedDPOptimizerFastGradientClipping": "flat",
+    "DPOptimizerFastGradientClipping": "flat",
+    "DistributedDPOptimizer": "flat",
+    "DPOptimizer": "flat",
+}
+"""How the optimizers of Opacus clip; a class comes before those that it is made from."""
 
 
 def clipping_of(optimizer: Any) -> Kind:
     """How an optimizer of Opacus clips; unknown where its way of clipping was overridden."""
-    from opacus.optimizers import (
-        AdaClipDPOptimizer,
-        DistributedDPOptimizer,
-        DistributedDPOptimizerFastGradientClipping,
-        DPOptimizer,
-        DPOptimizerFastGradientClipping,
-        DPPerLayerOptimizer,
-        SimpleDistributedPerLayerOptimizer,
-    )
-
-    kinds: tuple[tuple[type, Kind], ...] = (
-        (AdaClipDPOptimizer, "adaptive"),
-        (SimpleDistributedPerLayerOptimizer, "per-layer"),  # of several processes the first adds the noise of all
-        (DPPerLayerOptimizer, "per-layer"),
-        (DistributedDPOptimizerFastGradientClipping, "flat"),
-        (DPOptimizerFastGradientClipping, "flat"),
-        (DistributedDPOptimizer, "flat"),
-        (DPOptimizer, "flat"),
-    )
     own = type(optimizer)
-    for known, kind in kinds:
+    for known, kind in zip(of_opacus("optimizers", *_KINDS), _KINDS.values(), strict=True):
         if isinstance(optimizer, known):
             same = all(getattr(own, name, None) is getattr(known, name, None) for name in _CLIPS)
             return kind if same and not _overridden(optimizer, _CLIPS) else "unknown"
@@ -102,9 +102,7 @@ def _overridden(optimizer: Any, names: tuple[str, ...]) -> bool:
 
 def is_ghost(optimizer: Any) -> bool:
     """Whether clipping happens in the backward pass, without gradients of single records."""
-    from opacus.optimizers import DPOptimizerFastGradientClipping
-
-    return isinstance(optimizer, DPOptimizerFastGradientClipping)
+    return isinstance(optimizer, of_opacus("optimizers", "DPOptimizerFastGradientClipping"))
 
 
 def clip_norm(optimizer: Any, model: Any, ghost: bool) -> float:

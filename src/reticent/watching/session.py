@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import _check, facts
@@ -22,21 +22,15 @@ from reticent.signing.envelope import LEDGER
 from reticent.signing.keys import private_key
 from reticent.signing.provenance import sealed
 from reticent.text import Brief
-from reticent.watching import declared, models, one_at_a_time, optimisers, seeds
-from reticent.watching.alone import AloneInFirstStep
-from reticent.watching.checkpoints import Checkpoints
-from reticent.watching.collating import look_at_collating
-from reticent.watching.hooks import looks, lost
+from reticent.watching import declared, one_at_a_time
+from reticent.watching.declared import unit_of
+from reticent.watching.detectors import DETECTORS, attribute, base, draws, moves
+from reticent.watching.detectors import start as starts
+from reticent.watching.hooks import guarded
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
-from reticent.watching.model_form import FormWatch
-from reticent.watching.moves import Moves
-from reticent.watching.paddings import places
 from reticent.watching.private_loop import PrivateLoop
 from reticent.watching.recorder import Recorder
-from reticent.watching.sensitive import SensitiveWatch
-from reticent.watching.starts import Start, lose
 from reticent.watching.steps import SeenStep
-from reticent.watching.units import unit_of
 
 
 class Watch(Brief):
@@ -104,35 +98,18 @@ class Watch(Brief):
         """
         self._model, self._optimizer = model, declared.innermost(optimizer)
         declared.check_together(model, self._optimizer)
-        private = optimisers.is_private(self._optimizer)
-        self._loader, self._ahead, self._key = loader, draws_ahead, private_key(sign)
+        self._loader, self._key = loader, private_key(sign)
         records = None if records_per_user is None else _check.count(records_per_user=records_per_user)
-        self._recorder = Recorder(
-            model,
-            self._optimizer,
-            loader,
-            clipping=clipping,
-            sampler=sampler,
-            records=records,
-            unit=unit_of(unit, private=private, records_per_user=records_per_user),
-        )
+        said = base.Said(clipping, sampler, start, continues, trainer_step, draws_ahead, sensitive)
+        self._loop = loop = base.Loop(model, self._optimizer, loader, said, DETECTORS)
+        whom = unit_of(unit, private=loop.private, records_per_user=records_per_user)
+        self._recorder = Recorder(loop, records=records, unit=whom)
         self._live = self._recorder.live = Live(self._recorder.so_far, planned_steps, stop_at, log, log_every)
-        self._begin = (start, continues, trainer_step)
+        self._moves, self._drawing = loop.of(moves.Moves), loop.of(draws.Drawing)
+        self._private = PrivateLoop(loop, self._recorder) if loop.private else None
         self._undo: list[Callable[[], None]] = []
-        self._moves = Moves(self._optimizer, self._recorder.found)
-        self._found = self._recorder.found
-        self._recorder.checkpoints = Checkpoints(
-            model, self._moves, lambda: self._recorder.buffers.learnt(), self._found
-        )
-        self._private: PrivateLoop | None = None
-        if private:
-            self._recorder.form = form = FormWatch(model, self._optimizer, loader, self._found)
-            self._private = PrivateLoop(model, self._optimizer, self._recorder, self._moves, form)
-        if sensitive is not None:
-            self._recorder.sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
         self._ledger: RunLedger | None = None
-        self._left: str | None = None
-        self._failed = False
+        self._entered_before = self._failed = False
         self._signature: bytes | None = None
 
     def __enter__(self) -> Watch:
@@ -149,59 +126,25 @@ class Watch(Brief):
     def _look(self) -> None:
         self._started = time.perf_counter()
         declared.check_compiled(self._model)
-        if self._recorder.start is None:
-            self._begin_first()
-        else:
-            self._begin_again()
-        draws = self._recorder.follow(self._ahead)
-        self._undo.append(draws.close)
-        padded = places()
-        self._undo.append(look_at_collating(self._loader, self._recorder.found, padded, lambda: len(self)))
-        if self._private is not None:
-            if self._recorder.sensitive is not None:
-                self._private.sensitive = self._recorder.sensitive
-                self._undo += self._recorder.sensitive.attach(draws)
-        else:
+        detectors = self._loop.detectors.values()
+        for one in detectors:
+            one.enters(self._entered_before)
+        self._entered_before = True
+        if self._private is None:
             self._undo.append(register_optimizer_step_pre_hook(self._ask).remove)
-        self._undo += self._moves.attach(self._model) + self._recorder.checkpoints.attach()
-        buffers = self._recorder.buffers.looked_at
-        self._alone = AloneInFirstStep(self._model, self._loader, self._recorder.found, buffers, padded)
-        self._undo.append(self._alone.attach())
+        for one in detectors:
+            self._undo.extend(one.attach())
         if self._private is not None:
-            self._undo += self._private.attach()
+            self._undo.extend(self._private.attach())
 
     def _look_away(self) -> None:
         while self._undo:
-            self._put_back(self._undo.pop())
-
-    @looks
-    def _put_back(self, undo: Callable[[], None]) -> None:
-        undo()
+            guarded(self._undo.pop(), self._loop.failed)()
 
     @property
     def entered(self) -> bool:
         """Whether the loop is being watched now."""
         return bool(self._undo)
-
-    def _begin_first(self) -> None:
-        start = self._recorder.start = Start(self._model, self._optimizer, *self._begin)
-        if start.unseen:
-            self._recorder.found(facts.STEPS_BEFORE)
-        if start.before is not None:
-            self._moves.go_on()
-        self._recorder.begin()
-        if self._private is not None:
-            self._noise_seeds = self._private.noise_seeds
-        else:
-            default = [seeds.default(p.device) for p in models.trained(self._model)[:1]]
-            self._noise_seeds = seeds.Seeds(default or [torch.default_generator], self._found)
-
-    def _begin_again(self) -> None:
-        """Once more, as for the next pass over the data: numbers go on where they were."""
-        if self._left != models.fingerprint(self._model):
-            self._recorder.found(facts.WEIGHTS_CHANGED)
-        self._noise_seeds.go_on()
-        self._recorder.draw_seeds.go_on()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -212,23 +155,21 @@ class Watch(Brief):
         try:
             self._write(ended=stopped or kind is None)
         except Exception:  # whatever it is, the training is done
-            lost(self._found)
+            traceback.print_exc()
+            self._loop.failed()
             self._ledger, self._failed = None, True
-            lose(self._model)
+            starts.lose(self._model)
         self._live.tell()
         return stopped
 
     def _write(self, ended: bool) -> None:
         """The loop is over: write its ledger, if it took a step."""
-        settled = ended or self._moves.settled()  # the weights are those of the last step, also after an error
-        self._left = models.fingerprint(self._model) if settled else None
-        steps = len(self)
-        if not steps:
+        for one in self._loop.detectors.values():  # also without a step: the watch may be entered again
+            one.left(ended)
+        if not len(self):
             self._recorder.unseen(self._moves.taken)
-        self._moves.end(steps, complete=ended)  # also without a step: the watch may be entered again
         if len(self):
-            run = self._recorder.written(ended=ended)
-            self._ledger = run if self._recorder.start is None else self._recorder.start.close(run, self._left)
+            self._ledger = self._loop.of(starts.Start).close(self._recorder.written(ended=ended))
             if self._key is not None:
                 self._signature = sealed(self._ledger.to_json().encode(), LEDGER, self._key)
 
@@ -259,34 +200,30 @@ class Watch(Brief):
             clipped: how many records were clipped.
 
         Raises:
-            ParameterError: Opacus's optimizer is watched already, or a number is out of range or contradicts the
-                sampler.
+            ParameterError: it is called outside of the block, Opacus's optimizer is watched already, or a number is out
+                of range or contradicts the sampler.
         """
         if self._private is not None:
             raise ParameterError(
                 "step", "called", "left out: Opacus's optimizer is watched and counts by itself", shown=False
             )
+        self._refuse_outside("step")
         noise = _check.non_negative(noise_multiplier=noise_multiplier)
         rate = None if sample_rate is None else _check.rate(sample_rate=sample_rate)
         size = None if batch_size is None else batch_size and _check.count(batch_size=batch_size)
         norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
         part = None if divisor is None else _check.positive(divisor=divisor)
-        self._recorder.rate(rate)
-        self._record(SeenStep(noise, norm, part, rate, size, clipped, 1, None))
+        self._drawing.rate(rate)
+        guarded(self._record, self._loop.failed)(SeenStep(noise, norm, part, rate, size, clipped, 1, None))
 
-    @looks
     def _record(self, step: SeenStep) -> None:
         """Write down an update, and what was drawn for it."""
-        recorder = self._recorder
-        skipped = recorder.draws.skipped
-        step.used = recorder.used(step.batch_size)
-        if self._optimizer is None:
-            self._moves.update_by_hand(recorder.draws.skipped > skipped)
-        self._noise_seeds.drawn(after=True)  # since the step before
-        self._noise_seeds.settle()
-        step.batches = recorder.draws.most if step.used is None else 1
-        step.sample_rate = recorder.rate(step.sample_rate)
-        recorder.add(step)
+        draws, skipped = self._drawing.draws, self._drawing.draws.skipped
+        step.used = self._drawing.used(step.batch_size)
+        self._loop.tells(base.Detector.by_hand)(draws.skipped > skipped)
+        step.batches = draws.most if step.used is None else 1
+        step.sample_rate = self._drawing.rate(step.sample_rate)
+        self._recorder.add(step)
         if self._optimizer is None:
             self._live.before_step()  # nobody can be asked before the next one
 
@@ -309,13 +246,13 @@ class Watch(Brief):
             ...     evaluate(with_mean_weights(model))
         """
         self._refuse_outside("evaluation")
-        before = self._recorder.passes
+        before = self._drawing.draws.passes
         try:
             with self._moves.lent():
                 yield
         finally:
-            if self._recorder.passes > before:
-                self._recorder.found(facts.SEEN_IN_EVALUATION)
+            if self._drawing.draws.passes > before:
+                self._loop.found(facts.SEEN_IN_EVALUATION)
 
     @contextmanager
     def no_records(self) -> Iterator[None]:
@@ -337,14 +274,11 @@ class Watch(Brief):
             ...     made = discriminator(generator(noise).detach())
         """
         self._refuse_outside("no_records")
-        looks, before = (self._moves, self._alone), self._moves.no_records
-        for one in looks:
-            one.no_records = True
+        before, self._loop.no_records = self._loop.no_records, True
         try:
             yield
         finally:
-            for one in looks:
-                one.no_records = before
+            self._loop.no_records = before
 
     @contextmanager
     def after_step(self) -> Iterator[None]:
@@ -362,7 +296,7 @@ class Watch(Brief):
         """
         self._refuse_outside("after_step")
         if not len(self):  # what they were is what the ledger says of the start
-            self._found(facts.WEIGHTS_CHANGED)
+            self._loop.found(facts.WEIGHTS_CHANGED)
         with self._moves.changed():
             yield
 
@@ -393,8 +327,7 @@ class Watch(Brief):
 
     def __len__(self) -> int:
         """Noisy steps so far."""
-        self._recorder.catch_up()
-        return len(self._recorder.steps)
+        return self._loop.count
 
     def __bool__(self) -> bool:
         return True  # also before the first step
@@ -416,9 +349,9 @@ class Watch(Brief):
             ParameterError: ``sensitive`` was not asked for.
             UnsupportedError: the loop could not be measured; the text says why.
         """
-        if self._recorder.sensitive is None:
+        if self._loop.said.sensitive is None:
             raise ParameterError("sensitive", None, "given to watch", shown=False)
-        return self._recorder.sensitive.record()
+        return self._loop.of(attribute.SensitiveWatch).record()
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.

@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from reticent.facts.steps import Segment
-from reticent.watching.draws import Used
+
+if TYPE_CHECKING:
+    from reticent.watching.detectors.draws import Used
 
 _SIZE = itemgetter(1)
 _LEAST = 1e-100

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -33,27 +34,39 @@ _WITHIN = 3
 Change = Callable[[torch.Tensor], torch.Tensor]
 
 
-def mixes_in_forward(
-    model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, hooked: bool = False
-) -> tuple[bool, set[int]]:
-    """Whether what a model gives for a record depends on other records of its batch.
+@dataclass(frozen=True)
+class Read:
+    """What a model is about to read.
 
-    Args:
-        model: that is about to read these; nothing of it changes.
+    Attributes:
+        model: bare; nothing of it changes.
         args: with one row for each record, or anything else.
         kwargs: the same by name.
         size: records.
+    """
+
+    model: nn.Module
+    args: Any
+    kwargs: dict[str, Any]
+    size: int
+
+
+def mixes_in_forward(read: Read, hooked: bool = False) -> tuple[bool, set[int]]:
+    """Whether what a model gives for a record depends on other records of its batch.
+
+    Args:
+        read: the batch.
         hooked: hooks of the program are called too.
 
     Returns:
         Whether that is so; and the places, among all outputs, of single numbers that are no sum or mean over records.
         A loss must not be one of these.
     """
-    found = _mixes(Given(bare(model), args, kwargs, size, hooked=hooked), size)
+    found = _mixes(Given(read, hooked=hooked), read.size)
     if found == (False, set()):
         return found
     try:  # a model that counts its calls gives other numbers in each
-        return _mixes(Given(bare(model), args, kwargs, size, anew=True, hooked=hooked), size)
+        return _mixes(Given(read, anew=True, hooked=hooked), read.size)
     except Exception:
         return found
 
@@ -125,30 +138,17 @@ class Given:
         still: whether it reads as in evaluation, without dropout.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        args: Any,
-        kwargs: dict[str, Any],
-        size: int,
-        anew: bool = False,
-        hooked: bool = False,
-        varied: float = 0.0,
-    ) -> None:
+    def __init__(self, read: Read, *, anew: bool = False, hooked: bool = False, varied: float = 0.0) -> None:
         """Prepare a copy of the model.
 
         Args:
-            model: the bare module.
-            args: see ``mixes_in_forward``.
-            kwargs: see there.
-            size: records.
+            read: the batch.
             anew: each call is made by a copy of its own, as a model may remember its calls.
             hooked: hooks of the program are called too.
             varied: other weights are tried, as large and of other signs, and larger biases; 0 leaves them as they are.
         """
-        self._model, self._args, self._kwargs, self._size = model, args, kwargs, size
-        self._anew, self._hooked, self._varied = anew, hooked, varied
-        self.rows, self.still = _Rows(model), False
+        self._read, self._anew, self._hooked, self._varied = read, anew, hooked, varied
+        self.rows, self.still = _Rows(read.model), False
         self.twin = self._copy()
         parameters = list(self.twin.parameters())
         self._devices = sorted({p.device.index or 0 for p in parameters if p.is_cuda})
@@ -156,7 +156,7 @@ class Given:
         self.alike = not self.coarse
 
     def _copy(self) -> nn.Module:
-        model = self._model
+        model = self._read.model
         known: dict[int, Any] = {id(p): nn.Parameter(p.orig_weight.detach().clone()) for p in _expanded(model)}
         known |= {id(one): one for layer in model.modules() for one in _wrappers(layer)}  # not all can be copied
         twin = copy.deepcopy(model, known)
@@ -177,11 +177,12 @@ class Given:
             records: places of them.
             change: made before to whatever has a row for each.
         """
+        read = self._read
         if self._anew:
             self.twin = self._copy()
         if self.still:
             self.twin.eval()
-        args, kwargs = (_cut(part, self._size, list(records), change) for part in (self._args, self._kwargs))
+        args, kwargs = (_cut(part, read.size, list(records), change) for part in (read.args, read.kwargs))
         of_python, of_numpy = random.getstate(), np.random.get_state()
         before = self._states()
         with torch.random.fork_rng(devices=self._devices):

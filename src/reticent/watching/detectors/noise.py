@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from operator import attrgetter, is_
 from typing import Any
 
@@ -16,48 +17,94 @@ from torch.overrides import TorchFunctionMode
 
 from reticent import facts
 from reticent.facts import Fact
+from reticent.watching import optimisers
+from reticent.watching.detectors.base import Detector, Loop, Step, Undos
+from reticent.watching.events import around
 from reticent.watching.secure_noise import NORMAL, drawn
 
 _GRAD, _VERSION = attrgetter("grad"), attrgetter("_version")
 
 
-class NoisyGradients:
-    """Follows the gradients of one private optimizer from the noise to the step."""
+def is_sharded(optimizer: Any) -> bool:
+    """Whether each of several processes has a part of the weights, and of the noise."""
+    return hasattr(optimizer, "world_size") and not hasattr(optimizer, "reduce_gradients")
 
-    def __init__(self, optimizer: Any) -> None:
-        self._optimizer = optimizer
-        self.sharded = hasattr(optimizer, "world_size") and not hasattr(optimizer, "reduce_gradients")
-        """Whether each of several processes has a part of the weights, and of the noise."""
-        self._kept: list[Any] = []
+
+class NoisyGradients(Detector):
+    """Gradients that move the weights and are not the noisy ones.
+
+    Kind: noise.
+
+    Seen: that nobody writes to the noisy gradients, and that the optimizer steps with them and with no others.
+
+    Not seen: an optimizer of the program's own, inside Opacus's, that reads other gradients than the noisy ones, such
+    as ``grad_sample``, and leaves ``.grad`` as it is.
+
+    Attributes:
+        kept: parameters whose noisy gradients are released.
+    """
+
+    of_opacus = True
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._armed = self._close = self._measured = False
+        """Whether noise was added for the step that comes; whether gradients are compared before they are divided, too,
+        and their values as well as writes."""
+        self.kept: list[Any] = []
         self._grads: list[torch.Tensor] = []
         self._versions: list[int] = []
         self._values: list[torch.Tensor] = []
-        self.released: Callable[[list[Any]], None] | None = None
-        """Called with the parameters whose gradients got noise."""
 
-    def keep(self, values: bool) -> None:
-        """Take the gradients as they are now for those that are released.
+    def attach(self) -> Undos:
+        """Several processes add their gradients up between the noise and the step."""
+        if hasattr(self._optimizer, "reduce_gradients"):
+            yield around(self._optimizer, "reduce_gradients", self.guarded(self.on_step), self.guarded(self._keep))
 
-        Args:
-            values: compare them one by one before the step, as well as the counts of writes.
-        """
+    def on_noise(self, step: Step) -> None:
+        """How closely the step is looked at."""
+        self._close, self._measured = step.close or step.measured, step.measured
+
+    def after_noise(self) -> None:
+        """Noise lies in the gradients for a step that has not begun."""
+        self._armed = True
+        if self._close:
+            self._keep()
+
+    def on_scale(self) -> None:
+        """Nobody wrote to them since."""
+        if self._close and self._changed():
+            self._found(facts.CHANGED_GRADIENTS)
+
+    def after_scale(self, divisor: float) -> None:
+        """Take the gradients as they are now for those that are released."""
+        self._keep()
+
+    def on_step(self) -> None:
+        """They are about to be used, by the optimizer or by other processes that add theirs."""
+        if self._changed() and not is_sharded(self._optimizer):
+            self._found(facts.CHANGED_GRADIENTS)
+
+    def after_step(self) -> None:
+        """Each step needs new noise."""
+        if not self._armed:
+            self._found(facts.UNRECORDED_STEPS)
+        self._armed = False
+
+    def _keep(self) -> None:
         kept: list[Any] = []
         grads: list[torch.Tensor] = []
         for p in self._params():
             if p.requires_grad and (grad := p.grad) is not None:
                 kept.append(p)
                 grads.append(grad)
-        self._kept, self._grads, self._versions = kept, grads, list(map(_VERSION, grads))
-        self._values = [grad.detach().clone() for grad in grads] if values else []
-        if self.released is not None:
-            self.released(kept)
+        self.kept, self._grads, self._versions = kept, grads, list(map(_VERSION, grads))
+        self._values = [grad.detach().clone() for grad in grads] if self._measured else []
 
-    def changed(self) -> bool:
-        """Whether the optimizer, which is about to step, finds others there now, or one that got no noise."""
-        kept, grads, versions, values = self._kept, self._grads, self._versions, self._values
-        self._kept, self._grads, self._versions, self._values = [], [], [], []
-        if self.sharded:
-            return False
+    def _changed(self) -> bool:
+        """Whether there are others now, or one that got no noise."""
+        kept, grads, versions, values = self.kept, self._grads, self._versions, self._values
+        self.kept, self._grads, self._versions, self._values = [], [], [], []
         now = self._params()
         same = len(now) == len(kept) and all(map(is_, now, kept))
         if not same and _bare(now, kept):
@@ -70,15 +117,63 @@ class NoisyGradients:
         return [p for group in self._optimizer.param_groups for p in group["params"]]
 
 
+class AddedNoise(Detector):
+    """Noise that is less than the optimizer states, or no noise that was drawn.
+
+    Kind: noise.
+
+    Seen: what torch draws while noise is added: each gradient is its sum and one draw that is large enough, in the
+    first four steps after each entry and every 128th, and in each step of an optimizer that overrides something.
+
+    Not seen: noise that code inside Opacus stops adding, or adds too little of, between these steps; what other
+    processes do in distributed training: only the first process adds noise, and what is compared is what this process
+    has before and after the sum over all.
+    """
+
+    of_opacus = True
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._overridden = False
+        self._drawn: DrawnNoise | None = None
+        """The noise of the step that is being taken, where it is looked at."""
+
+    def on_noise(self, step: Step) -> AbstractContextManager[Any] | None:
+        """See what torch draws meanwhile."""
+        optimizer = self._optimizer
+        if step.close or not step.usual:
+            self._overridden = optimisers.noise_is_overridden(optimizer)
+        looked = (self._overridden or step.measured) and not is_sharded(optimizer)
+        self._drawn = DrawnNoise(optimizer) if looked else None
+        return self._drawn
+
+    def after_noise(self) -> None:
+        """Each gradient must be its sum and noise."""
+        if self._drawn is not None:
+            self._drawn.look(self._found)
+
+    def after_scale(self, divisor: float) -> None:
+        """They were divided by one number, or changed by code of the program."""
+        drawn, self._drawn = self._drawn, None
+        if drawn is not None:
+            divided = drawn.divisor()
+            if divided is None:
+                self._found(facts.UNKNOWN_NOISE)
+            elif not math.isclose(divided, divisor, rel_tol=1e-4):
+                self._loop.catch_up()
+                self._loop.steps.divided(divided)
+
+
 class DrawnNoise(TorchFunctionMode):
     """The noise of one step: whether it is what torch or ``secure_noise`` drew while noise was added.
 
     It is entered meanwhile.
     """
 
-    def __init__(self, optimizer: Any, deviation: float) -> None:
-        """Prepare; ``deviation``: of the noise that the optimizer states. The first of several processes adds it."""
+    def __init__(self, optimizer: Any) -> None:
+        """Prepare for the noise that the optimizer states. The first of several processes adds it."""
         super().__init__()
+        deviation = float(optimizer.noise_multiplier) * float(optimizer.max_grad_norm)
         self._secure_mode = getattr(optimizer, "secure_mode", False)
         self._generator, self._deviation = optimizer.generator, 0.0 if getattr(optimizer, "rank", 0) else deviation
         trained = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]

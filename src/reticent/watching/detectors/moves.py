@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter, is_
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent import facts
 from reticent.facts import Fact
 from reticent.facts.clipping import Mixing
-from reticent.watching import optimisers
-from reticent.watching.hooks import Hook, looks
-from reticent.watching.memory import Memory
-from reticent.watching.mixed_outputs import tensors_in
-from reticent.watching.models import entrance, fingerprint
-from reticent.watching.noise import NoisyGradients
-from reticent.watching.schedules import follows_a_metric
-from reticent.watching.starts import has_stepped
-from reticent.watching.weights import Weights
+from reticent.watching.declared import innermost
+from reticent.watching.detectors.base import Detector, Loop, Undos
+from reticent.watching.detectors.mixed_outputs import tensors_in
+from reticent.watching.detectors.weights import Weights
+from reticent.watching.models import bare, entrance, fingerprint
 
 _LEFT: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
 """What each optimizer remembered when its last watch ended."""
@@ -34,23 +33,94 @@ _FORWARDS_FIRST, _FORWARD_EVERY = 16, 8
 """Forward passes after which the weights are looked at, and every so many of the later ones."""
 
 
-class Moves:
-    """Follows the weights of one model around each step of its optimizer.
+_VERSION = attrgetter("_version")
+
+
+class Memory:
+    """The state of one optimizer, such as momentum, as it was when somebody last said ``keep``.
+
+    Gradients that were put in there move the weights in the next step, without noise.
+    """
+
+    def __init__(self) -> None:
+        self._tensors: list[torch.Tensor] | None = None
+        self._versions: list[int] = []
+        self.full = False
+        """Whether there was anything to remember."""
+
+    def keep(self, optimizer: Any) -> None:
+        """Take the state as it is now for what the optimizer wrote."""
+        self._tensors = tensors = _tensors(optimizer) if optimizer.state else []
+        self._versions, self.full = list(map(_VERSION, tensors)), bool(tensors)
+
+    def written(self, optimizer: Any) -> bool:
+        """Whether it holds other values now. Where all are gone or zero, nothing was put in."""
+        were = self._tensors
+        if were is None or not optimizer.state:
+            return False
+        now = _tensors(optimizer)
+        same = len(now) == len(were) and all(map(is_, now, were))
+        if same and list(map(_VERSION, now)) == self._versions:
+            return False
+        return any(bool(t.any()) for t in now) and not self._equal(now)
+
+    def _equal(self, now: list[torch.Tensor]) -> bool:
+        """Whether other tensors hold the same values, as those of a checkpoint that was just saved."""
+        were = self._tensors or []
+        if len(now) != len(were) or list(map(_VERSION, were)) != self._versions:
+            return False
+        return all(map(torch.equal, now, were))
+
+
+def _tensors(optimizer: Any) -> list[torch.Tensor]:
+    states = [state for state in optimizer.state.values() if isinstance(state, dict)]
+    return [value for state in states for value in state.values() if isinstance(value, torch.Tensor)]
+
+
+def has_stepped(optimizer: Any) -> bool:
+    """Whether the state of an optimizer shows that it took steps. Plain SGD keeps none."""
+    states = getattr(optimizer, "state", None) or {}
+    return any(_moved(state) for state in list(states.values()) if isinstance(state, dict))
+
+
+def _moved(state: dict[str, Any]) -> bool:
+    if state.get("step") is not None:
+        return float(state["step"]) > 0.0
+    return any(isinstance(value, torch.Tensor) and bool(value.any()) for value in state.values())
+
+
+class Moves(Detector):
+    """Weights that something else moved than the steps that count.
+
+    Kind: weights and updates.
+
+    Seen: writes around each step, and after the first 16 forward passes and one in eight later ones: of large tensors
+    torch's count of writes; the identity of each object, its place in memory, all values of small tensors, and in large
+    ones at least one value of each row, others after every fourth step. The optimizer's momentum and moments, by
+    torch's count of writes: after each step and before the next, also across watches; an optimizer that is exchanged
+    inside the private one is followed. At the end whether all weights are finite, and SHA-256 of what
+    ``safetensors.torch.save_file`` writes for the model that the program built, without the wrappers of Opacus
+    (``model._module.state_dict()``) and ``torch.compile``. Learning rates that follow a metric: torch's
+    ``ReduceLROnPlateau``, if one that was asked is still there when the watch ends.
+
+    Not seen: weights that are changed by ``.data`` after the forward pass and restored before the step, or around
+    single forward passes that are not looked at; values of a large tensor that are not among those compared, if they
+    are written by ``.data`` and no later step compares them; the optimizer's state, if it is written by ``.data``, lies
+    deeper than in tensors of its own or in an optimizer inside it, or if another process passed it on with the weights
+    of a ledger; without an optimizer, writes that torch does not count, which cannot be told from updates; a learning
+    rate, a clip norm, a noise multiplier, a stopping time or a schedule that is set by hand from these records, as from
+    their loss or their norms; a learning rate that followed a ``ReduceLROnPlateau`` that is gone when the watch ends,
+    as one made in a function.
 
     Attributes:
         taken: steps of the optimizer.
-        noisy: of a private optimizer, what it releases.
-        armed: whether noise was added for the step that comes.
         are_lent: whether others are in their place, which will be put back.
-        no_records: whether rows go through the model that hold no record, as the program says.
     """
 
-    def __init__(self, optimizer: Any, found: Callable[[Fact], None]) -> None:
-        self._optimizer, self._found = optimizer, found
-        self._inner = _inside(optimizer)
-        self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
-        self.taken, self.armed, self.are_lent, self._stepping = 0, False, False, False
-        self.no_records = False
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._inner = _inside(self._optimizer)
+        self.taken, self.are_lent, self._stepping = 0, False, False
         self._rows: dict[bool, list[int]] = {}
         """Of forward passes that wait for their backward pass, with and without records, how long each input is."""
         self._steps_within = 0
@@ -59,41 +129,37 @@ class Moves:
         self._steered: list[Any] = []
         self._memory = Memory()
 
-    def attach(self, model: Any) -> list[Callable[[], None]]:
-        """Begin to follow; what is returned puts everything back."""
-        self._weights = Weights(model, by_hand=self._optimizer is None)
+    def attach(self) -> Undos:
+        """Follow the weights from now on."""
+        self._weights = Weights(self._model, by_hand=self._optimizer is None)
+        self._tell_before, self._tell_after = map(self._loop.tells, (Detector.on_step, Detector.after_step))
         self._forwards = 0
-        self._own = {id(p) for p in self._weights.parameters}
         trained = [p for p in self._weights.parameters if p.requires_grad]
         self._ends = trained[:1] + trained[-1:]
         self._modes = [self._weights.model, *_owners(self._weights.model, self._ends)]
-        handles = [
-            register_optimizer_step_pre_hook(self._before_any),
-            register_optimizer_step_post_hook(self._after_any),
-        ]
-        model = entrance(model)
-        before, after = Hook(self.given), Hook(self.gave)
-        undo = [model.register_forward_pre_hook(before).remove, model.register_forward_hook(after).remove]
+        model = entrance(self._model)
+        yield model.register_forward_pre_hook(self.hook(self.given)).remove
+        yield model.register_forward_hook(self.hook(self.gave)).remove
         if self._optimizer is not None:
             self._hold()
+            yield self._let_go
             if self._memory.written(self._inner):
                 self._found(facts.WEIGHTS_CHANGED)
             self._memory.keep(self._inner)
-            undo += [self._let_go, self._look_at_schedules]
-        return undo + [handle.remove for handle in handles]
+            yield self._look_at_schedules
+        yield register_optimizer_step_pre_hook(self.hook(self._before_any)).remove
 
     def _hold(self) -> None:
         """Follow the optimizer that moves the weights: of a private one that which is inside it now."""
         self._inner = inner = _inside(self._optimizer)
         self._nests = _nests(inner)
-        self._before = inner.register_step_pre_hook(self._just_before)
-        self._after = inner.register_step_post_hook(self._just_after)
+        self._before = inner.register_step_pre_hook(self.hook(self._just_before))
+        self._after = inner.register_step_post_hook(self.hook(self._just_after))
         inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
         self._steered += [self._optimizer, inner]
 
-    @looks
     def _look_at_schedules(self) -> None:
-        if follows_a_metric(self._steered):
+        if _follow_a_metric(self._steered):
             self._found(facts.METRIC_SCHEDULE)
 
     def _remember(self) -> None:
@@ -113,20 +179,9 @@ class Moves:
         if self._optimizer is not None:
             self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
 
-    def noise_was_added(self) -> None:
-        """Noise lies in the gradients for a step that has not begun; one that an error of the program ended is over."""
-        self.armed, self._steps_within = True, 0
-
-    @property
-    def deviation(self) -> float:
-        """Of the noise that the private optimizer states."""
-        return float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
-
-    @looks
-    def before_others_add(self) -> None:
-        """The noisy gradients are about to be used, by the optimizer or by other processes that add theirs."""
-        if self.noisy is not None and self.noisy.changed():
-            self._found(facts.CHANGED_GRADIENTS)
+    def after_noise(self) -> None:
+        """No step has begun; one that an error of the program ended is over."""
+        self._steps_within = 0
 
     def borrowed(self, look: Callable[[], None]) -> None:
         """Weights that ``look`` borrows for a moment are not weights that somebody wrote."""
@@ -134,12 +189,10 @@ class Moves:
         look()
         self._weights.keep()
 
-    def update_by_hand(self, skipped: bool) -> None:
-        """A loop without an optimizer recorded a step: as far as writes and draws show, one update like the others.
-
-        Args:
-            skipped: batches were drawn that belong to no step.
-        """
+    def by_hand(self, skipped: bool) -> None:
+        """A loop without an optimizer took a step: as far as writes and draws show, one update like the others."""
+        if self._optimizer is not None:
+            return
         writes = self._weights.writes()
         most = max((count for count, _ in writes), default=0)
         self._usual = self._usual or writes
@@ -147,17 +200,12 @@ class Moves:
             self._found(facts.UNRECORDED_STEPS)
         self._weights.keep()
 
-    def end(self, steps: int, complete: bool) -> None:
-        """The loop ended.
-
-        Args:
-            steps: noisy steps that were recorded.
-            complete: it did not end with an error.
-        """
+    def left(self, complete: bool) -> None:
+        """The weights are those of the last step, and numbers; each step that moved them was recorded."""
         by_hand = self._optimizer is None
         if self._inner is not None:
             _LEFT[self._inner] = self._memory
-        if not by_hand and self.noisy is None and self.taken > steps:
+        if not by_hand and not self._loop.private and self.taken > self._loop.count:
             self._found(facts.UNRECORDED_STEPS)
         if complete:
             self._compare(facts.UNRECORDED_STEPS if by_hand else facts.WEIGHTS_CHANGED)
@@ -199,7 +247,6 @@ class Moves:
             self._found(facts.POST_PROCESSED)
             self.put_back()
 
-    @looks
     def given(self, model: Any, inputs: Any) -> None:
         """Gradients are about to be taken of one batch after the other.
 
@@ -211,14 +258,13 @@ class Moves:
         waits = any(getattr(p, "_forward_counter", 0) for p in self._ends)
         before = self._rows if waits else {}
         rows = [len(one) for one in tensors_in(inputs)]  # none where all are given by name
-        if self.no_records:
+        if self._loop.no_records:
             self._found(facts.MADE_ROWS)
-        others = before.get(not self.no_records, rows)
-        if self.no_records in before or others != rows or (self.no_records and not rows):
+        others = before.get(not self._loop.no_records, rows)
+        if self._loop.no_records in before or others != rows or (self._loop.no_records and not rows):
             self._found(facts.MIXES_RECORDS.because(Mixing.PASSES))
-        self._rows = before | {self.no_records: rows}
+        self._rows = before | {self._loop.no_records: rows}
 
-    @looks
     def gave(self, model: Any, inputs: Any, output: Any) -> None:
         """Gradients are taken at weights that must be those of the last step, as sharpness-aware training does not."""
         self._forwards += 1
@@ -234,7 +280,6 @@ class Moves:
         if self._weights.written():
             self._found(fault)
 
-    @looks
     def _before_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Be the last to look before the optimizer moves the weights, and the first to look after."""
         if optimizer is self._inner:
@@ -249,17 +294,15 @@ class Moves:
             self._hold()
             self._remember()
 
-    @looks
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._steps_within = self._steps_within + 1 if self._nests else 1
         if self._steps_within > 1:  # a part of a step, before which all was looked at
             return
         if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
             self._found(facts.WEIGHTS_CHANGED)
-        self.before_others_add()
+        self._tell_before()
         self._stepping = len(args) < 2 and not kwargs  # a closure may do anything
 
-    @looks
     def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._steps_within -= 1
         if self._steps_within:
@@ -269,18 +312,38 @@ class Moves:
         self._weights.keep()
         if optimizer.state or self._memory.full:
             self._memory.keep(optimizer)
-        if self.noisy is not None and not self.armed:
-            self._found(facts.UNRECORDED_STEPS)
-        self.armed = False
+        self._tell_after()
 
-    @looks
+    def steps(self, optimizer: Any) -> bool:
+        """Whether a step of this optimizer is the one that is followed, or a part of it."""
+        return optimizer is self._inner or hasattr(optimizer, "original_optimizer") or self._stepping
+
+
+class Beside(Detector):
+    """Optimizers that step beside the one that is watched.
+
+    Kind: what trains beside.
+
+    Seen: every optimizer of the process that updates a parameter, of this model or of others, but for those that step
+    within a step of the one that is watched.
+
+    Not seen: what another model learnt that is trained on the same records at the same time, beyond the warning that
+    there was one.
+    """
+
+    def attach(self) -> Undos:
+        """See each step of each optimizer."""
+        self._moves = self._loop.of(Moves)
+        self._own = {id(p) for p in bare(self._model).parameters()}
+        yield register_optimizer_step_post_hook(self.hook(self._after_any)).remove
+
     def _after_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if optimizer is self._inner or hasattr(optimizer, "original_optimizer") or self._stepping:
-            return  # one that steps within a step of ours is a part of it
+        if self._moves.steps(optimizer):
+            return
         moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
         self._found(facts.OTHER_OPTIMISER if moved & self._own else facts.OTHER_MODEL)
         if moved & self._own:
-            self._weights.keep()
+            self._moves.put_back()
 
 
 def _nests(optimizer: Any) -> bool:
@@ -296,3 +359,9 @@ def _owners(model: Any, parameters: list[Any]) -> list[Any]:
 def _inside(optimizer: Any) -> Any:
     """The optimizer inside a private one, or the optimizer itself."""
     return getattr(optimizer, "original_optimizer", optimizer)
+
+
+def _follow_a_metric(optimizers: list[Any]) -> bool:
+    """Whether the learning rate of one of these is set by a metric."""
+    found = [one for one in gc.get_objects() if issubclass(type(one), ReduceLROnPlateau) and one.last_epoch > 0]
+    return any(innermost(one.optimizer) is mine for one in found for mine in optimizers)  # accelerate wraps it

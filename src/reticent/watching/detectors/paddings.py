@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import torch
-from torch import nn
 
-from reticent.watching.closer_looks import some_of
-from reticent.watching.mixed_outputs import Given, differ
+from reticent.watching.detectors.closer_looks import some_of
+from reticent.watching.detectors.mixed_outputs import Given, Read, differ
 
 END, START, BOTH = 0, 2, 1
 """Sides at which records are padded."""
@@ -96,7 +94,24 @@ class Padding:
 
 
 class Paddings:
-    """What is padded to the longest of a batch, looked for in one batch after the other until there is padding.
+    """Records that are padded to the longest of their batch, if their padding counts.
+
+    Looks at one batch after the other until there is padding.
+
+    Kind: padding.
+
+    Seen: what the collate function pads, and rows that the loop pads, of which it cuts off what all have as padding, or
+    to which it adds some positions or takes some away (a first token, the last label, a multiple of eight). Of the
+    first batch with padding, up to eight records are read with theirs and without, by the model as it is and with other
+    weights: the outputs must be the same (a ``padding_idx`` does not suffice: Opacus gives its row of zeros gradients
+    and noise, so take a mask). The loss must have no slope at padding.
+
+    Not seen: padding where the loop itself makes it of something else than tensors, as a tokenizer of texts does; with
+    numbers that differ; where only few weights or records show it, as a maximum over positions that the loop takes of
+    outputs; in later batches alone; or of a record that the model cannot read by itself. Padded records of which the
+    loop computes rows of a fixed length (resized images), or features by a part that is not trained, if what it reads
+    has the length of the longest by chance. What is assumed is that the length of a batch follows from no record, or
+    that nothing depends on it.
 
     Attributes:
         found: in the batch that was looked at last.
@@ -228,7 +243,7 @@ def _cut(batch: list[torch.Tensor], t: torch.Tensor) -> list[Padding]:
     return []
 
 
-def counts_in_outputs(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int, padding: Padding) -> bool:
+def counts_in_outputs(read: Read, padding: Padding) -> bool:
     """Whether records with padding, eight at most, have other outputs without it; see ``mixes_in_forward``.
 
     Also with other weights: a maximum over positions is that of the padding for few.
@@ -236,10 +251,10 @@ def counts_in_outputs(model: nn.Module, args: Any, kwargs: dict[str, Any], size:
     padded = padding.padded
     chosen = [padded[0], *(padded[1 + at] for at in some_of(len(padded) - 1, _RECORDS - 1))]
     for varied in (0.0, 1.7, 2.9, 4.1):
-        given = Given(model, args, kwargs, size, varied=varied)
+        given = Given(read, varied=varied)
         for at in chosen:
             if _counts(given, padding, at) and _counts(
-                Given(model, args, kwargs, size, anew=True, varied=varied), padding, at
+                Given(read, anew=True, varied=varied), padding, at
             ):  # a model that counts its calls gives other numbers in each
                 return True
     return False

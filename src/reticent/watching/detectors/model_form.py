@@ -8,71 +8,67 @@ output, too, it may push either way, so no more than a linear head is claimed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from reticent.facts import Fact
-from reticent.mechanisms.gradients import GradientsRecord, Obstacle
+from reticent.mechanisms.gradients import Obstacle
 from reticent.training.model_form import Head, gradients_record, head_of
-from reticent.watching.hooks import Hook, looks
+from reticent.watching.detectors.base import Detector, Fields, Loop, Undos
+from reticent.watching.detectors.record_gradients import taken_by_the_program, takers_of
 from reticent.watching.models import bare
-from reticent.watching.record_gradients import taken_by_the_program, takers_of
 
 _AT_ONCE = 1 << 22
 
 
-class FormWatch:
-    """Follows one loop; the first thing that does not fit decides."""
+class FormWatch(Detector):
+    """Gradients that have no form of which more could be proven.
 
-    def __init__(self, model: Any, optimizer: Any, loader: Any, found: Callable[[Fact], None]) -> None:
-        """Prepare; nothing is observed before ``attach``.
+    The first thing that does not fit decides.
 
-        Args:
-            model: the module, as Opacus wrapped it.
-            optimizer: of Opacus.
-            loader: that the loop reads, or None.
-            found: called where a look fails.
-        """
-        self._bare, self._found = bare(model), found
+    Kind: form and size of gradients.
+
+    Seen: the model in each forward pass, Opacus's hooks, and the records, bit for bit
+    ([below](#what-the-model-says-about-its-gradients)).
+    """
+
+    of_opacus = True
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._bare, optimizer = bare(loop.model), loop.optimizer
         self._form: Head | Obstacle = Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)
         if isinstance(self._form, Head) and not (_layer_by_layer(self._form.layer) and _trains(optimizer, self._form)):
             self._form = Obstacle.CLIPPING
-        self.follows = isinstance(self._form, Head)
-        """Whether a form was possible at the start."""
         known = isinstance(self._form, Head) and self._form.known
-        self._rows = _Rows.of(loader) if known else None
+        self._rows = _Rows.of(loop.loader) if known else None
         self._calls, self._steps, self._same = 0, 0, self._rows is not None
 
-    def attach(self) -> list[Callable[[], None]]:
-        """Begin to look; what is returned puts everything back."""
-        if isinstance(self._form, Obstacle):
-            return []
-        looks = ((self._bare, self._given), (self._form.layer, self._got))
-        return [module.register_forward_pre_hook(Hook(look)).remove for module, look in looks]
+    def attach(self) -> Undos:
+        """Look at what the model gets, and its head."""
+        if isinstance(self._form, Head):
+            yield self._bare.register_forward_pre_hook(self.hook(self._given)).remove
+            yield self._form.layer.register_forward_pre_hook(self.hook(self._got)).remove
 
-    def clipped(self, batches: int) -> None:
-        """Gradients of this many batches are about to be clipped."""
+    def on_clip(self, size: int | None, batches: int) -> None:
+        """Each batch went through the head once."""
         if isinstance(self._form, Head) and self._calls > batches:
             self._form = Obstacle.SHARED_FORM
         self._calls = 0
         self._steps += 1
 
-    def record(self) -> GradientsRecord:
-        """What is known."""
-        return gradients_record(self._form, same_features=self._same and self._steps > 0)
+    def says(self) -> Fields:
+        """What is known of the gradients."""
+        return {"gradients": gradients_record(self._form, same_features=self._same and self._steps > 0)}
 
-    @looks
     def _given(self, model: nn.Module, inputs: tuple[Any, ...]) -> None:
         """What the model gets is compared with the data set."""
         if self._same and _for_gradients(model):
             first = inputs[0] if len(inputs) == 1 else None
             self._same = self._rows is not None and isinstance(first, torch.Tensor) and self._rows.hold(first)
 
-    @looks
     def _got(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         """What the head gets: one vector for each record."""
         if not isinstance(self._form, Head) or not _for_gradients(layer):

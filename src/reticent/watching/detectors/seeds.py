@@ -16,7 +16,9 @@ import torch
 
 from reticent import facts
 from reticent.facts import Fact
-from reticent.watching.optimisers import is_secured
+from reticent.facts.steps import Generator
+from reticent.watching import models, optimisers
+from reticent.watching.detectors.base import Detector, Loop, Step
 
 _SMALL, _TINY = 1 << 32, 1 << 10
 _OF_A_NEW_ONE = torch.Generator().initial_seed()
@@ -24,6 +26,9 @@ _OF_A_NEW_ONE = torch.Generator().initial_seed()
 _TWISTER = struct.Struct("<16xQ64s4952xB11xB3x")
 """A state of torch's Mersenne twister, after its seed and counts: the place in the block of words, some of these words,
 and whether the second number of a pair waits there, in double and in single precision."""
+
+_WEAKER = (Generator.SECURE, Generator.DEFAULT, Generator.OF_PROGRAM)
+"""Where a private optimizer draws its noise; each is weaker than the ones before."""
 
 _Where = tuple[int, int]
 """A place in a block of a generator's cycle, and a number for the block."""
@@ -145,6 +150,59 @@ class Seeds:
         return coins.shown
 
 
+class NoiseSource(Detector):
+    """Noise that somebody can draw again.
+
+    Kind: randomness.
+
+    Seen: seeds of the generators of noise and batches, at each step, also where the program exchanges the generator;
+    and their states: the place in the block of 624 numbers from which torch takes the next.
+
+    Not seen: noise that begins inside earlier noise, where more than a block of 624 other numbers was drawn since the
+    state was put back, or any right after a seed: it is seen where it begins in a block in which noise or a batch began
+    (small models and the same program again are seen); whether a large seed that is set while the loop runs is known to
+    somebody (a note); generators of CUDA graphs and of compiled code that draw noise with seeds of their own. Of a loop
+    of the program's own, only torch's default generator is followed, from one recorded step to the next: not noise from
+    elsewhere, nor a state that is restored between the noise and its step.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._sources = set[Generator]()
+        if loop.private:
+            self._seeds = Seeds(of_noise(self._optimizer), self._found)
+
+    def enters(self, again: bool) -> None:
+        """Of a loop of the program's own torch's generator is followed; the seeds of now are those of the start."""
+        if again:
+            self._seeds.go_on()
+        elif not self._loop.private:
+            own = [default(p.device) for p in models.trained(self._model)[:1]]
+            self._seeds = Seeds(own or [torch.default_generator], self._found)
+
+    def on_noise(self, step: Step) -> None:
+        """Noise is about to be drawn, perhaps from another source than before: the weakest is written down."""
+        if not step.usual:
+            self._sources.add(optimisers.randomness_of(self._optimizer))
+            self._seeds.exchange(of_noise(self._optimizer))
+        if step.noisy:
+            self._seeds.drawn()
+        elif self._seeds.public():
+            self._found(facts.PUBLIC_SEED)
+
+    def by_hand(self, skipped: bool) -> None:
+        """Noise was drawn since the step before."""
+        self._seeds.drawn(after=True)
+        self._seeds.settle()
+
+    @property
+    def weakest(self) -> Generator:
+        """Where the noise came from, as far as anybody saw."""
+        if not self._loop.private or facts.UNKNOWN_NOISE in self._loop.faults:
+            return Generator.NOT_SEEN
+        return max(self._sources | {optimisers.randomness_of(self._optimizer)}, key=_WEAKER.index)
+
+
 def _where(state: torch.Tensor) -> _Where:
     """The place at which a generator is."""
     read: Any = state.numpy()
@@ -165,7 +223,7 @@ def guessable(seed: int) -> bool:
 
 def of_noise(optimizer: Any) -> list[Any]:
     """The generators from which an optimizer of Opacus draws its noise; none where they have no seed."""
-    if is_secured(optimizer):
+    if optimisers.is_secured(optimizer):
         return []
     if optimizer.generator is not None:
         return [optimizer.generator]

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from reticent.watching.divisors import nodes
+from reticent.watching.detectors.divisors import nodes
 
 _SPREADING = ("Expand", "Sub", "Rsub", "Add", "Mul", "Div")
 """How the names of operations begin that spread a column or a list over a square."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch.utils.data import DataLoader
 
+from reticent import facts
+from reticent.errors import ParameterError
+from reticent.facts.steps import Drawn, SamplerRecord, Source
+from reticent.watching import declared, optimisers
+from reticent.watching.detectors import samplers, seeds
+from reticent.watching.detectors.base import Detector, Fields, Loop, Undos
+from reticent.watching.detectors.samplers import copies
 from reticent.watching.events import draws_of
-from reticent.watching.hooks import looks
-from reticent.watching.samplers import holders_of, observed_sampler
-from reticent.watching.seeds import Coins
 
 _LONGEST_WAIT = 256
 
@@ -30,7 +35,7 @@ class Draw:
 
     size: int
     number: int
-    coins: Coins | None
+    coins: seeds.Coins | None
 
 
 Fresh = tuple[list[Draw | None], int, int]
@@ -54,23 +59,23 @@ class Used:
 
 
 class Draws:
-    """Watches a batch sampler while it is iterated; what it yields, and the order of random numbers, stay the same."""
+    """Batches that were drawn since the watch was entered, and which of them belong to steps."""
 
-    def __init__(
-        self,
-        loader: Any,
-        *,
-        ahead: bool = False,
-        passes: int = 0,
-        drawn: Callable[[], Coins] | None = None,
-        begins: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, loader: Any, *, ahead: bool, passes: int, coins: Callable[[], seeds.Coins] | None) -> None:
+        """Nothing was drawn yet.
+
+        Args:
+            loader: that the loop reads, or None.
+            ahead: the loop asks for a batch before it has used the one before.
+            passes: that have begun before.
+            coins: called when a Poisson sampler has drawn a batch.
+        """
         self._fresh: list[Draw | None] = []
         self._dropped = 0
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self.passes = passes
         """Passes over the data that have begun."""
-        self._drawn, self._begins = drawn, begins
+        self._drawn = coins
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
@@ -87,23 +92,15 @@ class Draws:
         """Draws that belong to no step, unless the loop reads ahead: then the step used the oldest of them."""
         self.repeats = False
         """Whether one batch held a record more than once."""
-        self.coins: tuple[Coins, ...] = ()
+        self.coins: tuple[seeds.Coins, ...] = ()
         """Of the draws that were taken last."""
         self._taken, self._lost = 0, 0
         self._sizes, self._passed = set[int](), deque[int](maxlen=_LONGEST_WAIT)
         """Of all batches that waited for a step, and of those that belong to none: a step may use an old one again."""
         self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
-        sampler = observed_sampler(loader)
-        self.close: Callable[[], None] = lambda: None
-        """Look no more."""
-        self.seen = sampler is not None
+        self.seen = False
         """Whether draws can be seen at all."""
-        if sampler is not None:
-            try:
-                self.close = draws_of(sampler, holders_of(loader), self._begin, self._remember, self._ends)
-            except TypeError:
-                self.seen = False
 
     @property
     def left_out(self) -> bool:
@@ -268,13 +265,12 @@ class Draws:
                 count, end = count + 1, end + 1
         return count, end
 
-    def _ends(self) -> None:
+    def ends(self) -> None:
+        """A pass over the data has ended."""
         self.unfinished -= 1
 
-    @looks
-    def _begin(self) -> int:
+    def begin(self) -> int:
         """A pass over the data begins."""
-        self._begins()
         self.passes += 1
         self.unfinished += 1
         if self._positions is not None:
@@ -282,8 +278,8 @@ class Draws:
         self._fresh.append(None)
         return self.passes
 
-    @looks
-    def _remember(self, batch: Any, number: int) -> None:
+    def remember(self, batch: Any, number: int) -> None:
+        """A batch was drawn, in the pass of this number."""
         positions = batch if type(batch) is list else list(batch)
         coins = None if self._drawn is None else self._drawn()
         self.repeats = self.repeats or (coins is None and len(set(positions)) < len(positions))
@@ -293,6 +289,171 @@ class Draws:
             oldest = self._fresh.pop(0)
             self._dropped += 0 if oldest is None else oldest.size
         self._fresh.append(Draw(len(positions), number, coins))
+
+
+class Drawing(Detector):
+    """Records that are drawn otherwise than it seems, or batches that no step used.
+
+    Kind: how records are drawn.
+
+    Seen: the sampler itself: its class, and whether any code overrode how it draws; again at the start of each pass.
+    One that changed counts as the worse of both, or as unknown, for all steps. Each time that it is iterated is a pass,
+    and one that is broken off counts in full. What it yields is compared with the number of gradients that were
+    clipped: more gradients than records is a fault. So is a batch that was drawn between two steps of one pass, and
+    that no step used; a loop that reads ahead, as through a loader of accelerate, leaves none out. The rate of a batch
+    is that of the sampler when it drew it. Copies of a record: ``Subset``, ``ConcatDataset``, ``StackDataset``, lists
+    and selections of Hugging Face's ``datasets`` are taken apart.
+
+    Not seen: an old batch that is used again instead of the one that was drawn (a replay buffer), or one of another
+    loader, where it has the same size, or in a step more for one that was left out; a batch that was drawn and left
+    out, where no later one of the same pass was used; several views of a record in one batch, each clipped alone, where
+    no loader is watched, or where the batch is no larger than what was drawn; which records of a batch the program
+    keeps, in its collate function or in the loop, by comparing them; a sampler that puts records of about one length
+    together; a data set whose items are made of several records: what is protected is an item; of a loop of the
+    program's own, batches that a step adds up while workers draw ahead, if it does not say ``batch_size``: a few in
+    single steps, no more than are drawn ahead; batches of worker processes that were there before the watch, as they
+    are handed out.
+
+    Attributes:
+        sampler: as it was seen so far, the worst of all.
+        draws: since the watch was entered.
+        drawn_at: the largest rate at which the batches of the last step were drawn, where each record has a coin.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self.sampler, self._batches = samplers.look_at(loop.loader), samplers.logical_batches(loop.loader)
+        self._said = declared.sampler(loop.said.sampler, self.sampler)
+        self.drawn_at, self._repeats = 0.0, False
+        self.draws = Draws(loop.loader, ahead=False, passes=0, coins=None)
+
+    def enters(self, again: bool) -> None:
+        """Which generator a Poisson sampler draws from, and whether an empty batch gets a made-up record."""
+        if not again:
+            self._seeds = seeds.Seeds(seeds.of_draws(self._batches), self._found, use="draws")
+            self._drawn_from = getattr(self._batches, "generator", None)
+        self._seeds.go_on()
+        if getattr(getattr(self._loop.loader, "collate_fn", None), "rand_on_empty", False):  # whoever joins replaces it
+            self._found(facts.LARGER_BATCH)
+
+    def attach(self) -> Undos:
+        """Watch the sampler from now on."""
+        before = self.draws.passes
+        if self.draws.left_out:
+            self._found(facts.LEFT_OUT)
+        self._repeats = self._repeated
+        loader, coins = self._loop.loader, self._coins if self.sampler.drawn is Drawn.POISSON else None
+        draws = self.draws = Draws(loader, ahead=self._loop.said.draws_ahead, passes=before, coins=coins)
+        self._begins, sampler = self._loop.tells(Detector.on_pass), samplers.observed_sampler(loader)
+        if sampler is not None:
+            begin, remember = self.guarded(self._begin), self.guarded(draws.remember)
+            with suppress(TypeError):
+                yield draws_of(sampler, samplers.holders_of(loader), begin, remember, draws.ends)
+                draws.seen = True
+
+    def _begin(self) -> int:
+        self._begins()
+        return self.draws.begin()
+
+    @property
+    def _repeated(self) -> bool:
+        """Whether one batch held a record more than once, in this entry or one before."""
+        return self._repeats or self.draws.repeats
+
+    def on_pass(self) -> None:
+        """A sampler that was changed since it was looked at counts as changed for the whole loop."""
+        self.sampler = samplers.look_again(self._loop.loader, self.sampler)
+
+    def _coins(self) -> seeds.Coins:
+        now = getattr(self._batches, "generator", None)
+        if now is not self._drawn_from:
+            self._drawn_from = now
+            self._seeds.exchange(seeds.of_draws(self._batches))
+        coins = self._seeds.coins()
+        coins.rate = float(self._batches.sample_rate)
+        return coins
+
+    def used(
+        self,
+        size: int | None,
+        fresh: Fresh | None = None,
+        parts: int = 0,
+        empty: int = 0,
+        batches: int | None = None,
+    ) -> Used | None:
+        """The draws of a step. seeds.Coins from where others that a step used came are the same.
+
+        Args:
+            size: records in it, if known.
+            fresh: what was drawn between the step before and this one; None for what was drawn until now.
+            parts: how many of the records belong to batches that were not drawn for this step; what it used is unknown
+                then, but for what it left out.
+            empty: batches without records that it added up.
+            batches: in which they went through the model, if that is known.
+        """
+        draws = self.draws
+        used = draws.take(size and size - parts, draws.fresh() if fresh is None else fresh, empty, batches)
+        self.drawn_at = 0.0
+        for coins in draws.coins:
+            self.drawn_at = max(self.drawn_at, coins.rate)
+            if self._seeds.shown(coins):
+                self._found(facts.PUBLIC_DRAWS)
+        if used is None and size is not None and draws.fewer_than(size - parts, batches):
+            self._found(facts.LARGER_BATCH)
+        return None if parts else used
+
+    @property
+    def coins(self) -> Any:
+        """What draws each record independently, at its ``sample_rate`` now; None where nothing does."""
+        return self._batches if self.sampler.drawn is Drawn.POISSON else None
+
+    def rate(self, said: float | None) -> float | None:
+        """The sample rate of the step that was just taken, if batches are Poisson.
+
+        Raises:
+            ParameterError: ``said`` is not that of the loader.
+        """
+        if self.coins is None:
+            return said if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) else None
+        seen = float(self.coins.sample_rate)
+        if said is not None and abs(said - seen) > 1e-9 * seen:
+            raise ParameterError("sample_rate", said, f"as in the loader, {seen:g}, or left out")
+        return max(seen, self.drawn_at)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether each record joins a batch by chance, so that nobody may learn how many did."""
+        return self.sampler.drawn in (Drawn.POISSON, Drawn.RANDOM_ALLOCATION) or self._said is Drawn.POISSON
+
+    def says(self) -> Fields:
+        """The sampler as far as it is known."""
+        return {"sampler": self._record()}
+
+    def ends(self) -> None:
+        """Batches that were left out; and how often a record is listed, as a Subset may change on the way."""
+        if self.draws.left_out:
+            self._found(facts.LEFT_OUT)
+        listed = copies(getattr(self._loop.loader, "dataset", None))
+        if listed > (self.sampler.copies or 1):
+            self.sampler = self.sampler.model_copy(update={"copies": listed})
+
+    def _record(self) -> SamplerRecord:
+        steps = self._loop.steps
+        seen, rates = self.sampler, [rate for rate in steps.rates if rate is not None]
+        once = seen.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and seen.times_per_epoch == 1
+        if once and self._repeated:
+            seen = samplers.unknown(seen)
+        if seen.drawn is not Drawn.UNKNOWN:
+            return seen.model_copy(update={"sample_rate": max(rates)}) if rates else seen
+        said = {"drawn": self._said, "source": Source.DECLARED, "name": "declared", "copies": seen.copies}
+        if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) and rates:
+            return SamplerRecord(**said, sample_rate=max(rates))
+        if self._said is Drawn.SHUFFLED:
+            return SamplerRecord(**said, times_per_epoch=1)
+        if self._repeated:
+            most = max(size for size in steps.batch_sizes if size is not None)
+            return seen.model_copy(update={"drawn": Drawn.WITH_REPLACEMENT, "batch_size": most})
+        return seen
 
 
 def _adding_up(draws: list[Draw], size: int) -> int:
@@ -314,8 +475,4 @@ def _in_advance(loader: Any, ahead: bool) -> int:
 
 def _known_loaders() -> set[type]:
     """Loaders that draw a batch when it is asked for, none ahead."""
-    try:
-        from opacus.data_loader import DPDataLoader
-    except ImportError:
-        return {DataLoader}
-    return {DataLoader, DPDataLoader}
+    return {DataLoader, *optimisers.of_opacus("data_loader", "DPDataLoader")}

@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import numpy as np
 from torch.utils.data import (
     BatchSampler,
+    ConcatDataset,
     DataLoader,
     DistributedSampler,
     IterableDataset,
     RandomSampler,
     SequentialSampler,
+    StackDataset,
+    Subset,
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
@@ -19,7 +23,7 @@ from torch.utils.data import (
 from reticent.facts.base import word
 from reticent.facts.steps import Drawn, SamplerRecord, Source
 from reticent.watching.allocation import RandomAllocation
-from reticent.watching.repeats import copies
+from reticent.watching.optimisers import of_opacus
 
 _OFTEN = (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT)
 """Draws that may fill a batch with one record."""
@@ -125,11 +129,7 @@ def holders_of(loader: Any) -> list[tuple[Any, str]]:
 
 
 def _splitting() -> tuple[type, ...]:
-    try:
-        from opacus.utils.batch_memory_manager import BatchSplittingSampler
-    except ImportError:
-        return ()
-    return (BatchSplittingSampler,)
+    return of_opacus("utils.batch_memory_manager", "BatchSplittingSampler")
 
 
 def logical_batches(loader: Any) -> Any:
@@ -139,11 +139,8 @@ def logical_batches(loader: Any) -> Any:
 
 
 def _poisson(batches: Any) -> SamplerRecord | None:
-    try:
-        from opacus.utils.uniform_sampler import DistributedUniformWithReplacementSampler, UniformWithReplacementSampler
-    except ImportError:
-        return None
-    if isinstance(batches, DistributedUniformWithReplacementSampler):
+    several, one = "DistributedUniformWithReplacementSampler", "UniformWithReplacementSampler"
+    if isinstance(batches, of_opacus("utils.uniform_sampler", several)):
         return SamplerRecord(
             drawn=Drawn.DISTRIBUTED,
             source=Source.SEEN,
@@ -151,12 +148,12 @@ def _poisson(batches: Any) -> SamplerRecord | None:
             dataset_size=batches.total_size,
             times_per_epoch=1,
         )
-    if not _draws_like(batches, UniformWithReplacementSampler):
+    if not any(_draws_like(batches, kind) for kind in of_opacus("utils.uniform_sampler", one)):
         return None
     return SamplerRecord(
         drawn=Drawn.POISSON,
         source=Source.SEEN,
-        name=UniformWithReplacementSampler.__name__,
+        name=one,
         sample_rate=float(batches.sample_rate),
         dataset_size=int(batches.num_samples),
     )
@@ -229,3 +226,70 @@ def _is_seedable(sampler: Any) -> bool:
 
 def _unknown(name: str) -> SamplerRecord:
     return SamplerRecord(drawn=Drawn.UNKNOWN, source=Source.UNKNOWN, name=word(name))
+
+
+def copies(dataset: Any) -> int:
+    """The most positions of ``dataset`` at which the same record of the same data lies.
+
+    ``Subset``, ``ConcatDataset``, ``StackDataset``, lists, and the selections of Hugging Face's ``datasets`` are taken
+    apart. Equal records that were stored twice are not found.
+    """
+    try:
+        places = _places(dataset, {})
+    except (TypeError, ValueError, IndexError, AttributeError):
+        return 1
+    if places is None or not len(places):
+        return 1
+    if places.ndim > 1:  # what lies twice at one position is there once
+        places = np.sort(places, axis=1)
+        places = places[np.diff(places, axis=1, prepend=places[:, :1] - 1) != 0]
+    return int(np.unique(places, return_counts=True)[1].max())
+
+
+def _places(dataset: Any, bases: dict[int, int]) -> np.ndarray | None:
+    """A number for the record at each position, or a row for several; None where every position is plainly its own."""
+    chosen = _chosen(dataset)
+    if chosen is not None:
+        inside, indices = chosen
+        places = _all_places(inside, bases)
+        return places[np.asarray(indices, dtype=np.int64)]
+    if isinstance(dataset, ConcatDataset):
+        return _below([_all_places(part, bases) for part in dataset.datasets])
+    if isinstance(dataset, StackDataset):
+        parts = dataset.datasets
+        each = parts.values() if isinstance(parts, dict) else parts
+        return np.hstack([_columns(_all_places(part, bases)) for part in each])
+    if isinstance(dataset, (list, tuple)):
+        return np.array([id(one) for one in dataset], dtype=np.int64)
+    return None
+
+
+def _columns(places: np.ndarray) -> np.ndarray:
+    return places.reshape(len(places), -1)
+
+
+def _below(parts: list[np.ndarray]) -> np.ndarray:
+    """Positions of one part after those of the other; a row that is shorter says its last number again."""
+    widest = max(_columns(part).shape[1] for part in parts)
+    if widest == 1:
+        return np.concatenate(parts)
+    rows = [_columns(part) for part in parts]
+    return np.vstack([np.pad(row, ((0, 0), (0, widest - row.shape[1])), mode="edge") for row in rows])
+
+
+def _all_places(dataset: Any, bases: dict[int, int]) -> np.ndarray:
+    found = _places(dataset, bases)
+    if found is not None:
+        return found
+    first = bases.setdefault(id(dataset), -(1 + sum(1 << 40 for _ in bases)))
+    return first - np.arange(len(dataset), dtype=np.int64)
+
+
+def _chosen(dataset: Any) -> tuple[Any, Any] | None:
+    """The data below a selection, and the positions that it selects."""
+    if isinstance(dataset, Subset):
+        return dataset.dataset, dataset.indices
+    table = getattr(dataset, "_indices", None)  # datasets.Dataset.select
+    if table is not None and hasattr(table, "column") and hasattr(dataset, "_data"):
+        return range(1 + max(table.column(0).to_pylist(), default=0)), table.column(0).to_pylist()
+    return None

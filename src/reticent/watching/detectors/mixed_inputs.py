@@ -9,7 +9,6 @@ several records share a gradient, must be some of them, as they are or scaled.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -17,8 +16,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
+from reticent.watching.detectors.base import Undos
+from reticent.watching.detectors.mixed_outputs import tensors_in
 from reticent.watching.events import batches_of
-from reticent.watching.mixed_outputs import tensors_in
 
 _ROWS, _COLUMNS, _MOST = 4, 4096, 256
 """Rows, columns and other records that are compared at most."""
@@ -34,20 +34,14 @@ class Yielded:
     def __init__(self, loader: Any) -> None:
         self._loader = getattr(loader, "base_dataloader", loader)
         self._last: deque[Any] = deque(maxlen=16)
-        self._undo: Callable[[], None] = _nothing
         self.given, self._kept = 0, 0
         """How many there were, and how many before a model read the first: so many a loop may keep for later."""
 
-    def attach(self) -> None:
-        """Begin to look."""
+    def attach(self) -> Undos:
+        """Begin to look; in the end, forget."""
+        yield self._last.clear
         if isinstance(self._loader, DataLoader):
-            self._undo = batches_of(self._loader, self.gave)
-
-    def close(self) -> None:
-        """Look no more, and forget."""
-        self._last.clear()
-        self._undo()
-        self._undo = _nothing
+            yield batches_of(self._loader, self.gave)
 
     def gave(self, batch: Any) -> None:
         """The loader gave a batch."""
@@ -87,10 +81,6 @@ class Yielded:
         batches = [one for batch in [*self._last][-2:] for one in _features(batch) if read is not None]
         alike = [one for one in batches if one.shape == read.shape]  # type: ignore[union-attr]
         return read is not None and any(_mixed(_flat(one), _flat(read)) for one in alike)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _count(batch: list[torch.Tensor]) -> int:

@@ -19,11 +19,11 @@ import torch
 from torch.utils.data import DataLoader, default_collate
 
 from reticent import facts
-from reticent.facts import Fact
 from reticent.facts.clipping import Mixing
+from reticent.watching.detectors.base import Detector, Undos
+from reticent.watching.detectors.mixed_outputs import tensors_in
+from reticent.watching.detectors.paddings import BOTH, END, START, begin, narrowed, places
 from reticent.watching.events import in_place_of
-from reticent.watching.mixed_outputs import tensors_in
-from reticent.watching.paddings import BOTH, END, START, begin, narrowed
 
 _LOOKS = 4
 """Calls in each process: by chance a batch is mixed little, or its first record with itself."""
@@ -37,38 +37,41 @@ _OTHERS = 4
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
 
-def look_at_collating(
-    loader: Any, found: Callable[[Fact], None], padded: torch.Tensor, steps: Callable[[], int]
-) -> Callable[[], None]:
-    """Look at the collate function of a loader from now on; what is returned ends it, and says what was seen.
+class Collating(Detector):
+    """A collate function of the program that mixes records, or pads them to the longest.
 
-    Args:
-        loader: of torch, or anything else.
-        found: called at the end where records were mixed, in this process or in one that loads data, or nobody saw.
-        padded: a table of ``paddings.places``, to be filled.
-        steps: says how many were taken.
+    Kind: records that mix.
+
+    Seen: its first four calls in each process: the first record among others, and among copies of one of them.
+    Where a batch of shorter records is shorter, the function pads to the longest.
+
+    Not seen: mixing in later batches, of whole numbers, or in a data set.
+
+    Attributes:
+        padded: what it pads, a table of ``paddings.places``; another one each time the watch is entered.
     """
-    own: Any = getattr(loader, "collate_fn", None)
-    inside = getattr(own, "wrapped_collator_fn", own)  # Opacus's own is around that of the program
-    if not isinstance(loader, DataLoader) or inside is None or inside is default_collate:
-        return lambda: None
-    seen = torch.zeros(3, dtype=torch.uint8)
-    padded[0, 0, 0] = _LOOKS
-    if loader.num_workers:
-        seen.share_memory_()
-        padded.share_memory_()
-    before = steps()
-    look = _Collate(own, seen, padded)
-    leave = in_place_of(loader, "collate_fn", look)
 
-    def undo() -> None:
-        leave()
-        if seen[_MIXED]:
-            found(facts.MIXES_RECORDS.because(Mixing.BATCH))
-        if seen[_FAILED] or (not seen[_CALLED] and steps() > before):
-            found(facts.NOT_LOOKED_AT)
+    def attach(self) -> Undos:
+        """Look at its first calls, in this process or in those that load data; in the end say what was seen."""
+        loader = self._loop.loader
+        self.padded, self._seen = places(), torch.zeros(3, dtype=torch.uint8)
+        own: Any = getattr(loader, "collate_fn", None)
+        inside = getattr(own, "wrapped_collator_fn", own)  # Opacus's own is around that of the program
+        if not isinstance(loader, DataLoader) or inside is None or inside is default_collate:
+            return
+        self.padded[0, 0, 0] = _LOOKS
+        if loader.num_workers:
+            self._seen.share_memory_()
+            self.padded.share_memory_()
+        self._before = self._loop.count
+        yield self._say
+        yield in_place_of(loader, "collate_fn", _Collate(own, self._seen, self.padded))
 
-    return undo
+    def _say(self) -> None:
+        if self._seen[_MIXED]:
+            self._found(facts.MIXES_RECORDS.because(Mixing.BATCH))
+        if self._seen[_FAILED] or (not self._seen[_CALLED] and self._loop.count > self._before):
+            self._found(facts.NOT_LOOKED_AT)
 
 
 class _Collate:

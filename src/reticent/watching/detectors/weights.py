@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter, is_, methodcaller
 from typing import Any
@@ -20,6 +20,9 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrizations import _SpectralNorm
 
+from reticent import facts
+from reticent.watching.detectors.base import Detector, Loop
+from reticent.watching.detectors.mixed_outputs import Given, Read
 from reticent.watching.models import bare
 
 _WHOLE, _FEWEST, _MOST = 1024, 256, 4096
@@ -125,13 +128,29 @@ class Weights:
         return tuple((p._version - version, p.data_ptr() != place) for p, version, place in were)
 
 
-class Buffers:
-    """The buffers of one model as they were at the start, and what else its layers write into its file."""
+class Buffers(Detector):
+    """Buffers that learn from records, and what layers write into the file of weights beside them.
 
-    def __init__(self, model: Any) -> None:
-        self._model = bare(model)
+    Kind: weights and updates.
+
+    Seen: all buffers, and what ``get_extra_state`` gives, before and after; one that counts calls, as copies of the
+    model show in the first step, learns nothing from records.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._model = bare(loop.model)
         self._known: dict[str, bool] = {}
-        self._digests = self._now()
+
+    def enters(self, again: bool) -> None:
+        """Take them as they are now."""
+        if not again:
+            self._digests = self._now()
+
+    def ends(self) -> None:
+        """They must hold what they held."""
+        if self.learnt():
+            self._found(facts.BUFFERS_LEARNT)
 
     def looked_at(self, module: Any, counters: dict[str, bool]) -> None:
         """A forward pass changes these buffers of ``module``; of each whether it counts calls is known."""
@@ -223,3 +242,43 @@ def _stride(p: torch.Tensor) -> int:
         return 1
     row = min(p[0].numel() if p.dim() > 1 else p.numel(), p.numel() // _FEWEST)
     return max(row, p.numel() // _MOST) - 1 | 1
+
+
+def changed_buffers(read: Read) -> dict[str, bool]:
+    """The buffers that a forward pass changes, by name, each with whether it counts calls.
+
+    A copy of the model reads some records and then others, and another copy the same in the other order. What is the
+    same in both after each call, and changes in each, follows from the number of calls and tells nothing about records.
+    """
+    start, size = _copies(read.model), read.size
+    if not start:
+        return {}
+
+    def after(*reads: Sequence[int]) -> list[dict[str, torch.Tensor]]:
+        given = Given(read)
+        with torch.no_grad():
+            return [_copies(given.twin) for read in reads if given.of(read) is not None]
+
+    one = after(range(size), [0])
+    changed = [name for name, was in start.items() if not all(_equal(found.get(name), was) for found in one)]
+    if not changed:
+        return {}
+    other = after([size - 1], range(size))
+    return {name: _counts(start[name], *_of(name, one), *_of(name, other)) for name in changed}
+
+
+def _counts(was: torch.Tensor, first: Any, second: Any, others_first: Any, others_second: Any) -> bool:
+    same = _equal(first, others_first) and _equal(second, others_second)
+    return same and not _equal(first, was) and not _equal(first, second)
+
+
+def _of(name: str, chain: list[dict[str, torch.Tensor]]) -> list[torch.Tensor | None]:
+    return [found.get(name) for found in chain]
+
+
+def _copies(model: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: buffer.detach().clone() for name, buffer in model.named_buffers()}
+
+
+def _equal(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    return one is not None and other is not None and torch.equal(one, other)

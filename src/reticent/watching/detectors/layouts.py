@@ -15,19 +15,68 @@ are none that Opacus reads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.functional import pad
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
 from reticent import facts
 from reticent.facts import Fact
-from reticent.watching.hooks import Hook, looks
+from reticent.facts.base import word
+from reticent.watching.detectors.base import Detector, Fields, Loop, Undos
+from reticent.watching.hooks import Hook, guarded
 from reticent.watching.models import bare
+
+
+class MixingLayers(Detector):
+    """Layers that mix the records of a batch, by their class.
+
+    Kind: records that mix.
+
+    Seen: batch normalisation, at the start and at the end.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._names: dict[str, None] = {}
+
+    def enters(self, again: bool) -> None:
+        """Look at the start."""
+        self._names |= dict.fromkeys(mixing_layers(self._model))
+
+    def facts(self) -> Fields:
+        """Their names; looked at once more."""
+        self.enters(again=True)
+        return {facts.MIXES_RECORDS.key: tuple(self._names)} if self._names else {}
+
+
+def mixing_layers(model: Any) -> tuple[str, ...]:
+    """Layers that mix the records of a batch while they train, by name and class."""
+    return tuple(
+        word(f"{name} ({type(layer).__name__})")
+        for name, layer in bare(model).named_modules()
+        if isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is layer.running_var is None)
+    )
+
+
+class Layouts(Detector):
+    """Convolutions whose input lies in memory in an order that Opacus misreads.
+
+    Kind: records that mix.
+
+    Seen: the input of each ``nn.Conv2d`` in each forward pass.
+    """
+
+    of_opacus = True
+
+    def attach(self) -> Undos:
+        """Look at what each convolution gets."""
+        for handle in look_at_layouts(self._model, ghost=self._loop.ghost, found=self._found):
+            yield handle.remove
 
 
 def look_at_layouts(model: Any, *, ghost: bool, found: Callable[[Fact], None]) -> list[RemovableHandle]:
@@ -40,7 +89,7 @@ def look_at_layouts(model: Any, *, ghost: bool, found: Callable[[Fact], None]) -
     """
     if getattr(model, "force_functorch", False) or not _misreads():
         return []
-    look = _Look(ghost, found)
+    look = Hook(guarded(partial(_look, ghost, found), partial(found, facts.NOT_FOLLOWED)))
     return [layer.register_forward_pre_hook(look) for layer in bare(model).modules() if _unfolded(layer)]
 
 
@@ -49,19 +98,13 @@ def _unfolded(layer: nn.Module) -> bool:
     return type(layer) is nn.Conv2d or (isinstance(layer, nn.Conv2d) and type(layer).__name__ == "FSDPConv2d")
 
 
-@dataclass(frozen=True, eq=False)
-class _Look(Hook):
-    ghost: bool
-    _found: Callable[[Fact], None]
-
-    @looks
-    def __call__(self, layer: Any, given: tuple[Any, ...]) -> None:
-        if not given or given[0].is_contiguous() or not torch.is_grad_enabled():  # as nearly always
-            return
-        if layer.training and not hasattr(layer.weight, "orig_weight") and layer.weight.requires_grad:
-            fault = _fault(layer, given[0].detach(), self.ghost)
-            if fault is not None:
-                self._found(fault)
+def _look(ghost: bool, found: Callable[[Fact], None], layer: Any, given: tuple[Any, ...]) -> None:
+    if not given or given[0].is_contiguous() or not torch.is_grad_enabled():  # as nearly always
+        return
+    if layer.training and not hasattr(layer.weight, "orig_weight") and layer.weight.requires_grad:
+        fault = _fault(layer, given[0].detach(), ghost)
+        if fault is not None:
+            found(fault)
 
 
 def _fault(layer: Any, images: torch.Tensor, ghost: bool) -> Fact | None:

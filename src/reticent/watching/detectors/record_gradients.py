@@ -8,15 +8,18 @@ program states it. A copy, and the mean over several views of each record, chang
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
 import torch
 
+from reticent import facts
+from reticent.watching.detectors.base import Detector, Loop, Step, Undos
+from reticent.watching.detectors.clipping import Clipping
 from reticent.watching.events import Backward, hooks_of
-from reticent.watching.hooks import Hook, looks, owner_of
+from reticent.watching.hooks import owner_of
 from reticent.watching.models import bare, entrance
 from reticent.watching.optimisers import by_opacus
 
@@ -25,51 +28,66 @@ _MOST_PARTS = 64
 _RELATIVE, _OF_HALVES = 1e-4, 1e-2
 
 
-class RecordGradients:
-    """Compares the gradients that are about to be clipped with those that Opacus left, where it is told to look.
+class RecordGradients(Detector):
+    """Gradients of single records, or their clipped sum, that the program changes.
 
-    Attributes:
-        looks: whether the gradients that come next are looked at.
+    Kind: clipping and gradients of single records.
+
+    Seen: the gradients from Opacus's backward pass to the clipping, and their clipped sum from there to the noise: in
+    the first steps, in one of sixteen later ones, and where noise is measured. A copy, and the mean over views of each
+    record, are no change. Others make the clipping unknown, unless it is declared (``clipping="flat"``); so does a hook
+    of the program that gives other gradients in the backward pass. What the program takes by itself
+    (``grad_sample_mode="no_op"``) is declared.
+
+    Not seen: changes in few later steps, or with expanded weights (writes to a sum that waits for other parts of its
+    batch are always seen); gradients of a pass that begins with ``torch.autograd.backward``, or in another thread than
+    the forward pass; records that are mixed in the backward pass by a hook of a tensor or by an ``autograd.Function``,
+    or by hooks that were hung into a layer after the watch began.
     """
 
-    def __init__(self, model: Any, optimizer: Any, changed: Callable[[], None]) -> None:
-        self._model, self._optimizer, self._changed = model, optimizer, changed
-        self._found = lambda _: changed()
-        self.looks = self._exact = False
-        self._passes = Backward(lambda _loss, _each: None, self.left)
+    of_opacus = True
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self._looks = self._exact = self._looked = False
+        """Whether the gradients that come next are looked at, at their values too; and whether the last ones were."""
+        self._passes = Backward(lambda _loss, _each: None, self.guarded(self.gave))
         self._left: dict[Any, deque[tuple[Any, int, torch.Tensor | None]]] | None = None
         """Of each parameter, what Opacus left since the last clipping: the object, its count of writes, its marks."""
+        self._sums: list[tuple[Any, Any, int]] = []
+        """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
 
-    def attach(self) -> Callable[[], None]:
-        """Begin to look where it is told to; what is returned ends it."""
-        handle = entrance(self._model).register_forward_hook(Hook(self._gave))
+    def attach(self) -> Undos:
+        """Look at the first gradients, and at hooks of the program that give others."""
+        self._looked, takers, changed = False, takers_of(self._model), self._loop.of(Clipping).not_by_opacus
+        self._takes = bool(takers) and not self._loop.ghost
+        if self._takes:
+            self._look(exact=True)
+        if taken_by_the_program(self._model, takers):
+            self._loop.of(Clipping).of_the_program()
+        yield self._leave
+        yield entrance(self._model).register_forward_hook(self.hook(self._gives)).remove
+        yield hooks_of(bare(self._model), lambda hook: hasattr(owner_of(hook), _TAKERS[1]), changed)
 
-        def undo() -> None:
-            handle.remove()
-            self.leave()
-
-        return undo
-
-    def _gave(self, *_: Any) -> None:
-        if self.looks and torch.is_grad_enabled():
+    def _gives(self, *_: Any) -> None:
+        if self._looks and torch.is_grad_enabled():
             self._passes.on()
 
-    def look(self, exact: bool) -> None:
+    def _look(self, exact: bool) -> None:
         """Look at the gradients that come next.
 
         Args:
             exact: at their values too, which takes a pass over them; without, a change leads to such a look.
         """
-        self.looks, self._exact = True, exact or self._exact
+        self._looks, self._exact = True, exact or self._exact
 
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """Look no more."""
-        self.looks = self._exact = False
+        self._looks = self._exact = False
         self._left = None
         self._passes.off()
 
-    @looks
-    def left(self) -> None:
+    def gave(self) -> None:
         """A backward pass is over, in which Opacus left gradients of records."""
         self._left = self._left or {}
         for p in self._optimizer.params:
@@ -79,19 +97,48 @@ class RecordGradients:
             if isinstance(newest, torch.Tensor) and not (parts and parts[-1][0]() is newest):
                 parts.append((ref(newest), newest._version, _marks(newest) if self._exact else None))
 
-    def clipped(self) -> None:
+    def on_clip(self, size: int | None, batches: int) -> None:
+        """What is clipped must be what Opacus left; nobody wrote to sums since."""
+        self._look_at_sums()
+        self._looked = self._looks
+        if self._looked:
+            self._compare()
+
+    def after_clip(self) -> None:
+        """Nobody may write to the sum of a batch, while it waits for others or at all."""
+        optimizer = self._optimizer
+        if self._looked or optimizer._check_skip_next_step(pop_next=False):
+            waits = [(p, p.summed_grad) for p in optimizer.params if p.summed_grad is not None]
+            self._sums = [(p, found, found._version) for p, found in waits]
+
+    def on_noise(self, step: Step) -> None:
+        """Nobody wrote to the sum. Gradients are looked at where noise is measured, and now and then."""
+        self._look_at_sums()
+        if self._takes and (step.measured or step.close):
+            self._look(exact=step.measured)
+
+    def after_noise(self) -> None:
+        """What becomes of the sum now reaches no weight, also where nobody could look before."""
+        self._sums = []
+
+    def _look_at_sums(self) -> None:
+        sums, self._sums = self._sums, []
+        if any(p.summed_grad is not found or found._version != version for p, found, version in sums):
+            self._found(facts.CHANGED_GRADIENTS)
+
+    def _compare(self) -> None:
         """They are about to be clipped."""
         exact, left = self._exact, self._left
-        self.leave()
+        self._leave()
         if left is None:  # nobody saw a backward pass
             return
         same = _same_values if exact else _same_objects
         if all(same(_parts(p), left.get(p, ())) for p in self._optimizer.params):
             return
         if exact:
-            self._changed()
+            self._loop.of(Clipping).not_by_opacus()
         else:
-            self.look(exact=True)
+            self._look(exact=True)
 
 
 def takers_of(model: Any) -> list[Any]:
@@ -127,14 +174,6 @@ def taken_by_the_program(model: Any, takers: list[Any]) -> bool:
     asked = [how for table in tables for kind, how in table.items() if kind in kinds]
     taken = [getattr(type(one), name) for one in takers for name in _TAKERS]
     return not all(map(by_opacus, [*taken, *asked]))
-
-
-def follow_hooks(model: Any, changed: Callable[[], None]) -> Callable[[], None]:
-    """Call ``changed`` where a hook of the program gives other gradients for a layer; what is returned ends that.
-
-    Opacus takes the gradients of records from what such hooks give.
-    """
-    return hooks_of(bare(model), lambda hook: hasattr(owner_of(hook), _TAKERS[1]), changed)
 
 
 def _parts(p: Any) -> list[torch.Tensor]:
