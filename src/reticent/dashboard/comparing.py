@@ -7,17 +7,24 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
+from dash import html
 
 from reticent.accountants.advantage_map import advantage_map
 from reticent.adversaries import Assessment
 from reticent.calibration import Advantage, BayesSecurity, Success
-from reticent.dashboard.figures import Figure, base_layout, empty, fitted, traces
+from reticent.dashboard import words
+from reticent.dashboard.asked import Asked, Shown
+from reticent.dashboard.figures import Figure, base_layout, blank, empty, fitted, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.dashboard.naming import Line, names_of
-from reticent.dashboard.readings import points, summary
-from reticent.dashboard.state import State, target_of
+from reticent.dashboard.pieces import table
+from reticent.dashboard.readings import points, record, summary, worst_case
+from reticent.dashboard.state import State, mechanism_of, relation_of, target_of
+from reticent.dashboard.turns import Turns
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.risk.report import AssessmentRecord
+from reticent.text import digits
 
 _Rows = list[list[float | None]]
 _POINTS = 28
@@ -29,6 +36,61 @@ _SCALES = {
     "light": [[0, "#eef4f9"], [0.5, "#6aa5cf"], [1, "#00365f"]],
     "dark": [[0, "#1b232b"], [0.5, "#2f77a8"], [1, "#bfe3ff"]],
 }
+
+
+def compared(turns: Turns, asked: Asked) -> Shown:
+    """Two settings, and where they lie on the map."""
+    b = asked.settings
+    a = b.pinned() or b
+    relation = relation_of(b) or Neighbouring.ADD_REMOVE
+    mechanisms = {"A": mechanism_of(a), "B": mechanism_of(b)}
+    with turns.turn(asked.page, asked.turn):
+        worst = {name: worst_case(mechanism, relation) for name, mechanism in mechanisms.items()}
+        surface = map_figure(mechanisms, relation, asked.theme, limit_of(b))
+        rows = comparison_table(record(worst["A"]), record(worst["B"]))
+    caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
+    if surface:
+        steps = mechanisms["B"].steps
+        gaps = "" if surface["data"][0]["zsmooth"] else "; empty where in doubt"
+        caption = f"Worst-case advantage at {steps} steps, {relation.value} (estimate{gaps}); a click sets both"
+    parts = {
+        "compared": _sentence(worst, pinned=bool(b["pinned"])),
+        "compare-message": "",
+        "compare-table": rows,
+        "map-caption": caption,
+    }
+    return Shown(
+        parts, {"compare-figure": overlay(worst, b.picture, asked.theme), "map": surface or blank(asked.theme)}
+    )
+
+
+def _sentence(worst: dict[str, Assessment], *, pinned: bool) -> str:
+    if not pinned:
+        return "Keep the settings as A, then change them: B is what they say now."
+    a, b = (summary(worst[name]).advantage.value or 0.0 for name in "AB")
+    if a == b:
+        return "A and B are alike for the worst case."
+    more, less, high, low = ("B", "A", b, a) if b > a else ("A", "B", a, b)
+    most, other = digits(high, up=True), digits(low, up=True)
+    return f"{more} reveals more than {less} to any attacker: advantage up to {most}, not {other}."
+
+
+def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
+    """The worst case of two settings, number by number."""
+    changes = [
+        html.Td(_difference(one.value, other.value), className="n")
+        for (_, one), (_, other) in zip(words.columns(a), words.columns(b), strict=True)
+    ]
+    titles = [title for title, _ in words.columns(a)]
+    rows = zip(words.cells(a, {}), words.cells(b, {}), changes, strict=True)
+    return table(("worst case", "A", "B", "B − A"), list(zip(titles, rows, strict=True)))
+
+
+def _difference(a: float | None, b: float | None) -> str:
+    """B less A; none is stated where the digits of both say the same."""
+    if a is None or b is None:
+        return ""
+    return "\u2248 0" if words.shown(a) == words.shown(b) else f"{b - a:+.3g}".replace("-", "\u2212", 1)
 
 
 def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:

@@ -20,7 +20,7 @@ from reticent.certificates.declared_text import inert
 from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.schema import Certificate
 from reticent.dashboard import opening_audit, opening_progress, words
-from reticent.dashboard.asked import answer_to
+from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, line_through, risk_figure
@@ -28,6 +28,8 @@ from reticent.dashboard.naming import Line, names_of
 from reticent.dashboard.readings import Points, answer, protected, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State
+from reticent.dashboard.turns import Turns
+from reticent.dashboard.two_certificates import compared
 from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
 from reticent.io.strict import loads
@@ -62,29 +64,50 @@ class Opened:
     running: bool = False
 
 
-def source_of(contents: Any, name: Any, path: Any, *, local: bool) -> Source | None:
-    """What a browser asks to open; the upload goes first. None where it asks for nothing.
+def source_of(asked: Asked) -> Source:
+    """What a browser asks to open; a chosen file goes first.
 
     Raises:
-        ArtifactError: it is too large, not encoded as browsers do, or a path where paths are not allowed.
+        ArtifactError: nothing was chosen; or it is too large, not encoded as browsers do, or a path where paths are
+            not allowed.
     """
-    if isinstance(contents, str):
-        if len(contents) > LARGEST * 4 // 3 + 1000:
-            raise ArtifactError(f"the file is larger than the {LARGEST >> 20} MiB that can be opened here")
-        try:
-            content = base64.b64decode(contents.partition(",")[2], validate=True)
-        except (binascii.Error, ValueError):
-            raise ArtifactError("the file did not arrive whole") from None
-        return Source(inert(str(name), 80), content)
-    if not path:
-        return None
-    if not local:
+    if asked.files:
+        return _sent(*asked.files[0])
+    if not asked.path:
+        raise ArtifactError("no file was chosen")
+    if not asked.local:
         raise ArtifactError("paths can be opened only where the page is served to this machine alone: upload the file")
-    return _at(path)
+    return _at(asked.path)
 
 
-def _at(path: Any) -> Source:
-    if not isinstance(path, str) or len(path) > 1000 or "\0" in path:
+def _sent(contents: str, name: str) -> Source:
+    if len(contents) > LARGEST * 4 // 3 + 1000:
+        raise ArtifactError(f"the file is larger than the {LARGEST >> 20} MiB that can be opened here")
+    try:
+        return Source(inert(name, 80), base64.b64decode(contents.partition(",")[2], validate=True))
+    except (binascii.Error, ValueError):
+        raise ArtifactError("the file did not arrive whole") from None
+
+
+def shown(turns: Turns, asked: Asked) -> Shown:
+    """An untrusted file, as curves and verdicts; an audit that runs is looked at again."""
+    source = source_of(asked)
+    with turns.turn(asked.page + "/open", asked.turn):
+        found = opened(source, asked.settings, asked.theme)
+    parts = {"opened": found.page, "open-message": ""}
+    return Shown(parts, {"open-figure": found.figure}, next="open" if found.running else None)
+
+
+def two(turns: Turns, asked: Asked) -> Shown:
+    """What differs between two certificates."""
+    if len(asked.files) != 2:
+        raise ArtifactError("choose two certificates at once")
+    one, other = (_sent(*file) for file in asked.files)
+    return Shown({"certificates-compared": compared((text_of(one), one.name), (text_of(other), other.name))})
+
+
+def _at(path: str) -> Source:
+    if len(path) > 1000 or "\0" in path:
         raise ArtifactError("this is not a path")
     place = Path(path).expanduser()
     if place.is_dir():

@@ -68,7 +68,7 @@ def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring)
         return known
     result = adversary.assess(mechanism, relation, Method.EXACT)
     if not isinstance(adversary, WorstCase):
-        check_dominance(result, assessed(WorstCase(), mechanism, result.neighbouring))
+        check_dominance(result, worst_case(mechanism, result.neighbouring))
     with _mutex:
         _assessed[case] = result
         while len(_assessed) > _KEPT:
@@ -88,6 +88,11 @@ def composed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring)
         with _mutex:
             _composed.update({case} & _assessed.keys())
     return result
+
+
+def worst_case(mechanism: Mechanism, relation: Neighbouring | None) -> Assessment:
+    """The worst case, under its own relation where none is stated."""
+    return assessed(WorstCase(), mechanism, relation or WorstCase.relation)
 
 
 def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring | None) -> bool:

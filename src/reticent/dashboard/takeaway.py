@@ -16,10 +16,10 @@ from reticent.calibration import Calibration, Target, Unknown
 from reticent.certificates.build import certify
 from reticent.certificates.page import paged, render_html
 from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS, Declaration
-from reticent.dashboard.calibrating import for_anybody
 from reticent.dashboard.catalogue import OF_RUNS
 from reticent.dashboard.readings import QUESTIONS, Answer, points
 from reticent.dashboard.released import as_text
+from reticent.dashboard.searching import for_anybody
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.registry import parameters_of, told
