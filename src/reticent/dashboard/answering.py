@@ -9,8 +9,9 @@ from typing import Any
 
 from reticent.dashboard import calibrating, comparing, exploring, opening, planning, taking, words
 from reticent.dashboard.asked import Asked, Shown
+from reticent.dashboard.catalogue import TARGETS
 from reticent.dashboard.figures import blank
-from reticent.dashboard.state import State, mechanism_of
+from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of
 from reticent.dashboard.turns import SupersededError, Turns
 from reticent.errors import ParameterError, ReticentError
 from reticent.mechanisms.short import in_short
@@ -36,21 +37,10 @@ class Question:
     pictures: tuple[str, ...] = ()
 
 
-_EXPLORED = (
-    "accuracy",
-    "table",
-    "cards",
-    "remarks",
-    "left-out",
-    "conditions",
-    "verdict",
-    "policy",
-    "python",
-    "command",
-)
-_CALIBRATED = ("calibrate-table", "calibrate-left-out", "calibrate-python", "calibrate-command", "planned")
-_NO_NUMBERS = {"headline": "No answer for these settings", **dict.fromkeys(_EXPLORED, "")}
-_NO_VALUE = {"calibrated": "No answer for this target", **dict.fromkeys(_CALIBRATED, "")}
+_OF_NUMBERS = ("number", "accuracy", "verdict", "remarks", "table", "policy", "cards", "left-out", "conditions")
+_OF_VALUES = ("calibrate-table", "calibrate-left-out", "calibrate-python", "calibrate-command", "planned")
+_NO_NUMBERS = {"headline": "No answer for these settings", **dict.fromkeys((*_OF_NUMBERS, "python", "command"), "")}
+_NO_VALUE = {"calibrated": "No answer for this target", **dict.fromkeys(_OF_VALUES, "")}
 _NO_COMPARISON = {"compared": "No comparison of these settings", "compare-table": "", "map-caption": ""}
 
 QUESTIONS: dict[str, Question] = {
@@ -89,9 +79,25 @@ def answered(turns: Turns, sent: Any, *, local: bool = False) -> str:
         found = Shown(
             {**question.instead, **said},
             dict.fromkeys(question.pictures, blank(asked.theme)),
-            field=getattr(error, "name", ""),
+            field=_field(error),
         )
-    return _json(found, {"derived": derived(asked.settings)} if asked.stage == asked.settings["panel"] else {})
+    of_panel = asked.stage == asked.settings["panel"]
+    return _json(found, {"derived": derived(asked.settings), "asked": in_words(asked.settings)} if of_panel else {})
+
+
+def _field(error: BaseException) -> str:
+    """The setting that is wrong; nothing where it is none that is typed."""
+    name = error.name if isinstance(error, ParameterError) else ""
+    return name if name in DEFAULTS else "goal" if name.replace("_", "-") in TARGETS else ""
+
+
+def in_words(settings: State) -> str:
+    """What was asked, for a sheet of paper; nothing where it cannot be read."""
+    try:
+        who = ", ".join(one.label for one in adversaries_of(settings))
+        return f"Released: {in_short(mechanism_of(settings))}. Attackers: {who}."
+    except _FAILURES:
+        return ""
 
 
 def derived(settings: State) -> str:

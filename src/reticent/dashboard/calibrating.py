@@ -8,14 +8,14 @@ from urllib.parse import urlencode
 
 from dash import html
 
-from reticent.adversaries import Adversary, Assessment, style_of
+from reticent.adversaries import Adversary, style_of
 from reticent.calibration import Advantage, BayesSecurity, Calibration, EpsilonAtDelta, Success, Target, TprAtFpr
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
 from reticent.dashboard.catalogue import TARGETS, UNKNOWNS
-from reticent.dashboard.figures import Figure, empty, fitted, traces
+from reticent.dashboard.figures import Figure, picture
 from reticent.dashboard.looks import GROUNDS
-from reticent.dashboard.naming import Line, names_of
+from reticent.dashboard.naming import Line
 from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import points, summary, worst_case
 from reticent.dashboard.searching import Searched, search, worst_there
@@ -102,24 +102,16 @@ def _settings(found: Calibration) -> str:
 def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure:
     """The worst-case curve at what each attacker allows, and the target as a line to be dragged."""
     view = TARGETS[target.name][3]
-    figure, there = empty(view, theme), [worst_case(c.mechanism, c.neighbouring) for c in searched.found]
-    for c, worst in zip(searched.found, there, strict=True):
-        label = f"worst case where {c.adversary.name} is content"
-        width = 4.0 if c.adversary.strongest else 2.0
-        figure["data"] += traces(worst, view, style_of(c.adversary.name), label, theme, width)
-    figure["layout"].update(_line(target, theme))
-    figure["layout"].setdefault("annotations", []).extend(_allowed(searched.found, there, view, theme))
-    return fitted(figure, there, view, _least(target))
-
-
-def _allowed(found: Sequence[Calibration], there: Sequence[Assessment], view: str, theme: str) -> list[dict[str, Any]]:
-    """Who allows each line; the riskiest on its outer side."""
-    risks = [summary(one).advantage.value or 0.0 for one in there]
-    order = sorted(range(len(found)), key=lambda k: -risks[k])
-    name = [c.adversary.name for c in found]
-    return names_of(
-        [Line(points(there[k], view), name[k], style_of(name[k]), risks[k] == max(risks)) for k in order], view, theme
-    )
+    there = {c.adversary.name: worst_case(c.mechanism, c.neighbouring) for c in searched.found}
+    lines = [
+        Line(points(worst, view), name, style_of(name), worst.claim, 2.0, f"worst case where {name} is content", name)
+        for name, worst in sorted(there.items(), key=lambda one: -(summary(one[1]).advantage.value or 0.0))
+    ]
+    figure = picture(lines, view, theme, _least(target))
+    drawn = _line(target, theme)
+    figure["layout"]["annotations"] += drawn.pop("annotations", [])
+    figure["layout"].update(drawn)
+    return figure
 
 
 def _least(target: Target) -> float:

@@ -14,9 +14,9 @@ from reticent.adversaries import Assessment
 from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
-from reticent.dashboard.figures import Figure, base_layout, blank, empty, fitted, traces
+from reticent.dashboard.figures import Figure, base_layout, blank, picture
 from reticent.dashboard.looks import GROUNDS, SETTINGS
-from reticent.dashboard.naming import Line, names_of
+from reticent.dashboard.naming import Line
 from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import points, record, summary, worst_case
 from reticent.dashboard.state import State, mechanism_of, relation_of, target_of
@@ -44,17 +44,19 @@ def compared(turns: Turns, asked: Asked) -> Shown:
     a = b.pinned() or b
     relation = relation_of(b) or Neighbouring.ADD_REMOVE
     mechanisms = {"A": mechanism_of(a), "B": mechanism_of(b)}
+    if not b["pinned"]:
+        del mechanisms["A"]
     with turns.turn(asked.page, asked.turn):
         worst = {name: worst_case(mechanism, relation) for name, mechanism in mechanisms.items()}
         surface = map_figure(mechanisms, relation, asked.theme, limit_of(b))
-        rows = comparison_table(record(worst["A"]), record(worst["B"]))
+        rows = comparison_table(record(worst["A"]), record(worst["B"])) if b["pinned"] else ""
     caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
     if surface:
         steps = mechanisms["B"].steps
         gaps = "" if surface["data"][0]["zsmooth"] else "; empty where in doubt"
         caption = f"Worst-case advantage at {steps} steps, {relation.value} (estimate{gaps}); a click sets both"
     parts = {
-        "compared": _sentence(worst, pinned=bool(b["pinned"])),
+        "compared": _sentence(worst),
         "compare-message": "",
         "compare-table": rows,
         "map-caption": caption,
@@ -64,9 +66,9 @@ def compared(turns: Turns, asked: Asked) -> Shown:
     )
 
 
-def _sentence(worst: dict[str, Assessment], *, pinned: bool) -> str:
-    if not pinned:
-        return "Keep the settings as A, then change them: B is what they say now."
+def _sentence(worst: dict[str, Assessment]) -> str:
+    if "A" not in worst:
+        return "Keep these settings as A, then change them: what differs is shown here."
     a, b = (summary(worst[name]).advantage.value or 0.0 for name in "AB")
     if a == b:
         return "A and B are alike for the worst case."
@@ -95,14 +97,11 @@ def _difference(a: float | None, b: float | None) -> str:
 
 def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
     """The worst case of both settings in one view; A is dashed and lies on B, so that both are seen."""
-    figure = empty(view, theme)
-    for name, assessment in reversed(worst.items()):
-        figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
-    riskiest = max(worst, key=lambda name: summary(worst[name]).advantage.value or 0.0)
-    order = sorted(worst, key=lambda name: name != riskiest)
-    lines = [Line(points(worst[name], view), name, SETTINGS[name], name == riskiest) for name in order]
-    figure["layout"]["annotations"] = names_of(lines, view, theme)
-    return fitted(figure, list(worst.values()), view)
+    lines = [
+        Line(points(one, view), name, SETTINGS[name], one.claim, 2.8 if name == "B" else 2.4, f"{name}: worst case")
+        for name, one in sorted(worst.items(), key=lambda found: -(summary(found[1]).advantage.value or 0.0))
+    ]
+    return picture(lines, view, theme)
 
 
 def map_figure(

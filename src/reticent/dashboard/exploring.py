@@ -65,6 +65,7 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: str | N
     policy, records = policy_of(settings["policy"]), protected(mechanism_of(settings))
     judged = judge(policy, mechanism_of(settings), found.assessments) if policy and whole else None
     parts: dict[str, Any] = {
+        "number": words.number_line(found.assessments),
         "headline": words.answer_line(found.assessments, records),
         "accuracy": words.accuracy(found.assessments, waiting),
         "message": "",

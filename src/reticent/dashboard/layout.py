@@ -34,7 +34,7 @@ _LIVE: dict[str, Any] = {"aria-live": "polite"}
 
 def page(local: bool) -> html.Div:
     """The whole page; paths can be opened only where the server is ``local``."""
-    main = [_explore(), _calibrate(), _compare(), _open(local), _take_away()]
+    main = [html.P(id="asked"), _explore(), _calibrate(), _compare(), _open(local), _take_away()]
     return html.Div(
         [
             dcc.Store(id="shared"),
@@ -90,13 +90,14 @@ def _table(name: str) -> html.Div:
 
 
 def _header() -> html.Header:
+    closed: dict[str, Any] = {"aria-expanded": "false"}
     return html.Header(
         [
             html.A("Skip to the answer", href="#main", className="skip"),
             html.Div([html.Span("reticent", className="word"), html.Span("privacy risk", className="sub")]),
             choice("panel", "Panel", "tabs"),
             _side_by_side(
-                html.A("Settings", href="#settings", className="to-settings"),
+                html.Button("Settings", id="to-settings", className="of-drawer", **closed),
                 html.Button("Undo", id="undo", title="Undo the last change (Ctrl+Z)"),
                 html.Button("Copy link", id="link", title="Copy an address that holds all settings"),
                 look="buttons",
@@ -105,7 +106,8 @@ def _header() -> html.Header:
     )
 
 
-def _settings() -> list[html.Section]:
+def _settings() -> list[Any]:
+    of_mechanisms = _parameters_of_mechanisms()
     of_runs = [PARAMETERS[name] for name in PARAMETERS if any(name in own for own in OF_RUNS.values())]
     of_attackers = [
         html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
@@ -114,6 +116,7 @@ def _settings() -> list[html.Section]:
     ]
     nothing: dict[str, Any] = {"data-settings": "policy="}
     return [
+        html.Button("Close the settings", id="close-settings", className="of-drawer"),
         _group("Who attacks", _chips(), *of_attackers),
         _group(
             "What was released",
@@ -121,12 +124,19 @@ def _settings() -> list[html.Section]:
             html.Div(choice("by", "Sampling", "segments"), className="for-dpsgd"),
             html.Div(upload("ledger-file", "Ledger, certificate or DpEvent (JSON)"), className="for-ledger"),
             _message("ledger-said"),
-            *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
+            *[_field(PARAMETERS[name]) for name in of_mechanisms if not PARAMETERS[name].folded],
             html.P(id="derived", className="derived"),
             html.Div(choice("sampler", "Sampler", "options", legend="small-label"), className="for-dpsgd"),
-            choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
-            *map(_field, of_runs),
-            choice("relation", "Neighbouring data sets", "options", legend="small-label"),
+            html.Details(
+                [
+                    html.Summary("More settings"),
+                    *[_field(PARAMETERS[name]) for name in of_mechanisms if PARAMETERS[name].folded],
+                    choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
+                    *map(_field, of_runs),
+                    choice("relation", "Neighbouring data sets", "options", legend="small-label"),
+                ],
+                id="more",
+            ),
         ),
         _group(
             "What is allowed",
@@ -223,6 +233,7 @@ def _unless(samplers: list[str]) -> str:
 def _explore() -> html.Section:
     return _panel(
         "explore",
+        html.P(id="number", className="number"),
         _answer("headline"),
         html.P(id="accuracy", className="quiet"),
         html.P(id="verdict", **_LIVE),
@@ -352,6 +363,7 @@ def _facts() -> dict[str, Any]:
         "defaults": DEFAULTS,
         "pinned": PINNED,
         "reads": READS,
+        "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", "relation"],
         "goals": {name: goal for name, (_, _, goal, _) in TARGETS.items()},
         "places": PLACES,
     }

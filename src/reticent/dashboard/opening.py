@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,8 @@ from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
-from reticent.dashboard.figures import Figure, empty, line_through, risk_figure
-from reticent.dashboard.naming import Line, names_of
+from reticent.dashboard.figures import Figure, picture, risk_figure
+from reticent.dashboard.naming import Line
 from reticent.dashboard.readings import Points, answer, protected, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State
@@ -36,7 +35,8 @@ from reticent.io.strict import loads
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
 from reticent.mechanisms.codec import within_reach
-from reticent.records.ledger import LEDGER_SCHEMA, RunLedger
+from reticent.proofs import Claim
+from reticent.records.ledger import RunLedger, ledger_of
 from reticent.registry import flat
 
 LARGEST = 8 << 20
@@ -133,7 +133,7 @@ def opened(source: Source, settings: State, theme: str) -> Opened:
     if certificate_page.is_page(text):
         document = certificate_page.embedded(text, source.name)
         return _certificate(document, certificate_page.first_difference(text, document), theme)
-    return _document(loads(text, source.name), text, source.name, settings, theme)
+    return _document(loads(text, source.name), source.name, settings, theme)
 
 
 def release(source: Source) -> Mechanism:
@@ -149,17 +149,15 @@ def release(source: Source) -> Mechanism:
     return release_in(loads(text, source.name), source.name)
 
 
-def _document(document: Any, text: str, name: str, settings: State, theme: str) -> Opened:
+def _document(document: Any, name: str, settings: State, theme: str) -> Opened:
     schema = document.get("schema") if isinstance(document, dict) else None
-    readers: dict[str, Callable[[], Opened]] = {
-        LEDGER_SCHEMA: lambda: _ledger(RunLedger.from_json(text, name), name, theme),
-        "reticent.certificate/4": lambda: _certificate(Certificate.parse(document, name), None, theme),
-        "reticent.audit/1": lambda: _audit(document, settings, theme),
-    }
-    if not isinstance(schema, str) or schema not in readers:
-        known = ", ".join(readers)
-        raise ArtifactError(f"{name}: its schema is none of {known}")
-    return readers[schema]()
+    if schema == "reticent.certificate/4":
+        return _certificate(Certificate.parse(document, name), None, theme)
+    if schema == "reticent.audit/1":
+        return _audit(document, settings, theme)
+    if isinstance(schema, str) and schema.startswith(("reticent.ledger/", "reticent.watch/")):
+        return _ledger(ledger_of(document, name), name, theme)
+    raise ArtifactError(f"{name}: its schema is none of a ledger, a certificate or an audit")
 
 
 def text_of(source: Source) -> str:
@@ -235,16 +233,13 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
         html.Ul([html.Li([inert(a.sentence, _SENTENCE), " ", html.Em(a.claim)]) for a in certificate.assessments]),
         words.pairs([("edition", certificate.edition.value), ("signature", signed), *declared.items()]),
     ]
-    figure, usual = empty("curves", theme), [record.neighbouring for record in certificate.assessments[:1]]
+    usual = [record.neighbouring for record in certificate.assessments[:1]]
     lines = []
     for record in certificate.assessments:
         name = inert(record.adversary if record.neighbouring in usual else f"{record.adversary}, {record.neighbouring}")
         read = Points(np.array([0.0, *record.curve.fpr]), np.array([1.0, *record.curve.fnr]), None, None)
-        lines.append(Line(read, name, style_of(record.adversary), record.adversary == WorstCase.name))
-        drawn = read.x.tolist(), read.claimed.tolist(), f"{name} ({record.claim})"
-        figure["data"].append(line_through(*drawn, line=style_of(record.adversary).line(theme)))
-    figure["layout"]["annotations"] = names_of(lines, "curves", theme)
-    return Opened(page, figure)
+        lines.append(Line(read, name, style_of(record.adversary), Claim(record.claim), label=name))
+    return Opened(page, picture(lines, "curves", theme))
 
 
 def _requirements(certificate: Certificate) -> list[Any]:

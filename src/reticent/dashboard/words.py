@@ -51,6 +51,16 @@ def answer_line(assessments: Sequence[Assessment], records: Protected = None) ->
     return str(headline([summary(one) for one in assessments if one.adversary.strongest], records))
 
 
+def number_line(assessments: Sequence[Assessment]) -> list[Any]:
+    """What a guess becomes under the worst case: the number in large, beside that of a guess without the release."""
+    found: list[Any] = [html.Span(["50%", html.Small("blind guessing")], className="blind")]
+    for one in (one for one in assessments if one.adversary.strongest):
+        strength = "at most" if one.claim.proven else "about"
+        share = str(percent(even_guess(summary(one)), up=one.claim.proven))
+        found.append(html.Span([html.Strong(share), html.Small(f"{strength}, {one.neighbouring.value}")]))
+    return found
+
+
 def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:
     """How exact the drawn curves are, the worst case first; nobody is called proven for those still ``waiting``."""
     line = _accuracy(assessments)

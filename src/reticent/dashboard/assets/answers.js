@@ -98,7 +98,11 @@
     running = null;
     document.body.classList.toggle("stale", Boolean(answer.stale));
     document.body.classList.toggle("unproven", answer.next === "proof");
-    if (mine.first && answer.parts) window.reticent.wrong(answer.field);
+    if (answer.parts && "field" in answer && answer.next !== "plan" && stage !== "plan") {
+      window.reticent.wrong(answer.field);
+      const failed = ["message", "calibrate-message", "compare-message"].some((name) => answer.parts[name]);
+      document.querySelectorAll(".take-away button").forEach((button) => { button.disabled = failed; });
+    }
     show(answer);
     if (answer.figures) marked(question, answer);
     if (newest !== question) { if (newest) ask(newest, newest.settings.panel); }

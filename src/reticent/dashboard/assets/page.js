@@ -62,6 +62,7 @@
       if (place !== null && place !== Number(range.value)) range.value = place;
       range.setAttribute("aria-valuetext", text === "" ? "empty" : text);
     }
+    if (known.folded.some((name) => settings[name] !== known.defaults[name])) document.getElementById("more").open = true;
     const goal = document.getElementById("goal-label"), place = document.getElementById("place-label");
     if (goal) goal.textContent = settings.target === "bayes-security" ? "at least" : "at most";
     const words = { tpr: "at false alarms", epsilon: "at delta", success: "at prior" };
@@ -120,7 +121,7 @@
   }
   // From here on these are the settings; the panel that is seen asks now.
   function adopt(next, at_once = true) {
-    if (next.panel !== now?.panel) window.reticent.write({ told: "" });
+    if (next.panel !== now?.panel) window.reticent.write({ told: "", "ledger-said": "", "policy-said": "" });
     now = next;
     turn += 1;
     addFields();
@@ -148,10 +149,19 @@
     const pause = await window.reticent.once(question(), "open", more);
     if (pause) looking = setTimeout(() => { if (now.panel === "open") open(more); }, pause);
   }
+  // On a phone the settings lie below the picture, which stays in view.
+  function drawer(open) {
+    document.body.classList.toggle("drawer", open);
+    document.getElementById("to-settings").setAttribute("aria-expanded", String(open));
+    if (open) document.querySelector(`.p-${now.panel} .frame`)?.scrollIntoView({ block: "start" });
+    document.getElementById(open ? "close-settings" : "to-settings").focus({ preventScroll: true });
+  }
+  // A field that is wrong is marked where it is.
   function wrong(name) {
     document.querySelectorAll("[aria-invalid]").forEach((field) => field.removeAttribute("aria-invalid"));
-    document.getElementById(name || "none")?.setAttribute("aria-invalid", "true");
-    document.body.classList.toggle("wrong", Boolean(name));
+    const field = document.getElementById(name || "none");
+    field?.setAttribute("aria-invalid", "true");
+    field?.closest("details")?.setAttribute("open", "");
   }
 
   // What is shown answers this question: until then it is of earlier settings, and looks so.
@@ -269,6 +279,7 @@
     const changes = event.target.closest("[data-settings]");
     if (changes) set(changes.dataset.settings);
     if (["csv", "certificate", "sheet"].includes(id)) window.reticent.once(question(), id);
+    if (id === "to-settings" || id === "close-settings") drawer(id === "to-settings" && !document.body.classList.contains("drawer"));
     if (id === "open-path") open({ path: document.getElementById("path").value });
   });
   // Back and forward go through the settings; the address holds them all.
