@@ -124,7 +124,7 @@ def test_the_copied_command_of_a_file_gives_the_numbers_of_the_page(
 
 def test_a_certificate_is_taken_away_and_verifies() -> None:
     found = asked("certificate", mechanism="gaussian", noise_multiplier="2", attackers="relaxed,membership")
-    assert found["parts"]["told"] == "certificate written"
+    assert found["parts"]["told"] == "reticent-certificate.html written"
     name, page = found["file"]
     assert name == "reticent-certificate.html"
     document = certificate_page.embedded(page, "x")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from reticent.adversaries import Adversary, Claim, Mixed, Relaxed, WorstCase
+from reticent.adversaries.screen import ACCURACY, ROUGH, screen_assessment
 from reticent.dashboard.comparing import map_figure
 from reticent.dashboard.readings import FPRS, answer, assessed, is_known
-from reticent.dashboard.screen import ACCURACY, ROUGH, screen_assessment
 from reticent.dashboard.turns import Turns
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
 from reticent.samplers import Shuffled

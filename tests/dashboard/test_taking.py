@@ -209,7 +209,7 @@ class _Seen(HTMLParser):
 
 def test_a_page_to_send_is_whole_and_asks_for_nothing() -> None:
     given = asked("sheet", attackers="relaxed", policy="")
-    assert given["parts"]["told"] == "page written"
+    assert given["parts"]["told"] == "reticent-plan.html written"
     name, text = given["file"]
     assert name.endswith(".html")
     seen = _Seen()

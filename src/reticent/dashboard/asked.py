@@ -60,11 +60,8 @@ class Asked:
 def _files(sent: Any) -> tuple[tuple[str, str], ...]:
     """Contents and names of what was chosen; nothing where it is not sent as the page sends it."""
     pairs = sent if isinstance(sent, list) else []
-    return tuple((one[0], str(one[1])) for one in pairs if isinstance(one, list) and len(one) == 2 and _is_text(one[0]))
-
-
-def _is_text(content: Any) -> bool:
-    return isinstance(content, str)
+    found = (one for one in pairs if isinstance(one, list) and len(one) == 2 and isinstance(one[0], str))
+    return tuple((content, str(name)) for content, name in found)
 
 
 @dataclass(frozen=True, slots=True)

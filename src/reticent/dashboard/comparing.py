@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 from dash import html
 
-from reticent.accountants.advantage_map import advantage_map
+from reticent.accountants.advantage_map import filled_map
 from reticent.adversaries import Assessment
 from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.dashboard import words
@@ -30,8 +29,6 @@ _Rows = list[list[float | None]]
 _POINTS = 28
 _LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
 _DARK = 0.3
-_DOUBTFUL = 0.02
-"""Share of cells that may be interpolated."""
 _SCALES = {
     "light": [[0, "#eef4f9"], [0.5, "#6aa5cf"], [1, "#00365f"]],
     "dark": [[0, "#1b232b"], [0.5, "#2f77a8"], [1, "#bfe3ff"]],
@@ -120,7 +117,8 @@ def map_figure(
         return None
     noises = _axis([m.noise_multiplier for m in marks.values()])
     rates = _axis([m.sample_rate for m in marks.values()], 1.0)
-    values, noises = _map(noises, rates, b.steps, relation, 0.9 * min(m.noise_multiplier for m in marks.values()))
+    floor = 0.9 * min(m.noise_multiplier for m in marks.values())
+    values, noises = filled_map(noises, rates, b.steps, relation, floor)
     surface = {
         "type": "heatmap",
         "x": rates,
@@ -204,26 +202,6 @@ def _ticks(values: Sequence[float]) -> Figure:
     marks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
     kept = [mark for mark in marks if values[0] <= mark <= values[-1]]
     return {"tickvals": kept, "ticktext": [f"{mark:g}" for mark in kept]}
-
-
-@lru_cache(maxsize=16)
-def _map(
-    noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring, floor: float
-) -> tuple[_Rows, tuple[float, ...]]:
-    """The values, row by row, and their noises: rows in doubt that lie below ``floor`` are left out."""
-    quick = advantage_map(np.array(noises), np.array(rates), steps, relation)
-    doubt = np.isnan(quick)
-    first = next((k for k, noise in enumerate(noises) if noise >= floor or not doubt[k].any()), 0)
-    known, noises = _filled(quick[first:], np.log(noises[first:])), noises[first:]
-    return [[None if math.isnan(value) else value for value in row] for row in known.tolist()], noises
-
-
-def _filled(values: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Single cells in doubt, from those above and below; where many are, they stay empty."""
-    doubt = np.isnan(values)
-    if doubt.mean() > _DOUBTFUL or doubt[[0, -1]].any():
-        return values
-    return np.array([np.interp(logs, logs[~gaps], row[~gaps]) for row, gaps in zip(values.T, doubt.T, strict=True)]).T
 
 
 def _isoline(

@@ -11,6 +11,7 @@ from typing import Any
 from dash import html
 
 from reticent.adversaries import Adversary, Assessment
+from reticent.adversaries.screen import screen_assessment
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.explaining import explanation
@@ -18,7 +19,6 @@ from reticent.dashboard.figures import risk_figure
 from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.naming import remarks
 from reticent.dashboard.readings import Answer, answer, composed, is_known, protected
-from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.dashboard.takeaway import risk_command, risk_python
 from reticent.dashboard.turns import Turns

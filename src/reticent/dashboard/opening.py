@@ -23,6 +23,7 @@ from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, picture, risk_figure
+from reticent.dashboard.judging import requirement, requirements
 from reticent.dashboard.naming import Line
 from reticent.dashboard.readings import Points, answer, protected, told
 from reticent.dashboard.released import release_in
@@ -247,18 +248,14 @@ def _requirements(certificate: Certificate) -> list[Any]:
     stated = certificate.requirements
     if not stated:
         return [html.P("No policy is part of this certificate.", className="quiet")]
-    rows = [
-        html.Li(
+    return [
+        requirements(
             [
-                html.Strong("\u2713 met: " if one.passed else "\u2717 not met: "),
-                inert(one.name, _SENTENCE),
-                "" if one.passed else f": {inert(one.detail, _SENTENCE)}",
-            ],
-            className="good" if one.passed else "bad",
+                requirement(one.passed, inert(str(one.name) if one.passed else f"{one.name}: {one.detail}", _SENTENCE))
+                for one in sorted(stated, key=lambda one: one.passed)
+            ]
         )
-        for one in sorted(stated, key=lambda one: one.passed)
     ]
-    return [html.Ul(rows, className="verdicts")]
 
 
 def _scores(source: Source, settings: State, theme: str) -> Opened:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.adversaries import WorstCase
+from reticent.adversaries.screen import screen_assessment
 from reticent.calibration import Advantage, BayesSecurity, Steps, Success, Target
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
 from reticent.dashboard.figures import Figure, axis_of, base_layout, line_through
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.dashboard.readings import worst_case
-from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.searching import for_anybody
 from reticent.dashboard.state import mechanism_of, relation_of, target_of
 from reticent.dashboard.turns import Turns

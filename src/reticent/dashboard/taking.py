@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 from reticent.dashboard import opening
@@ -28,20 +29,19 @@ def policy(turns: Turns, asked: Asked) -> Shown:
 def csv(turns: Turns, asked: Asked) -> Shown:
     """The shown curves as a file."""
     view = asked.settings.picture
-    with turns.turn(asked.page, asked.turn):
-        points = curves_csv(answer_to(asked.settings), view)
-    return Shown({"told": "points written"}, file=(f"reticent-{view}.csv", points))
+    return _written(turns, asked, f"reticent-{view}.csv", lambda: curves_csv(answer_to(asked.settings), view))
 
 
 def certificate(turns: Turns, asked: Asked) -> Shown:
     """The certificate of these settings as its page, which anybody can verify."""
-    with turns.turn(asked.page, asked.turn):
-        page = certificate_page(asked.settings)
-    return Shown({"told": "certificate written"}, file=("reticent-certificate.html", page))
+    return _written(turns, asked, "reticent-certificate.html", lambda: certificate_page(asked.settings))
 
 
 def sheet(turns: Turns, asked: Asked) -> Shown:
     """The panel that explores as a page of its own."""
+    return _written(turns, asked, "reticent-plan.html", lambda: sheet_of(asked.settings, answer_to(asked.settings)))
+
+
+def _written(turns: Turns, asked: Asked, name: str, work: Callable[[], str]) -> Shown:
     with turns.turn(asked.page, asked.turn):
-        page = sheet_of(asked.settings, answer_to(asked.settings))
-    return Shown({"told": "page written"}, file=("reticent-plan.html", page))
+        return Shown({"told": f"{name} written"}, file=(name, work()))

@@ -8,6 +8,7 @@ from typing import Any
 from dash import html
 
 from reticent.adversaries import Assessment
+from reticent.adversaries.screen import ACCURACY, ROUGH
 from reticent.calibration import Target
 from reticent.certificates.declared_text import inert
 from reticent.certificates.sentences import Protected, even_guess, headline, percent
@@ -17,7 +18,6 @@ from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import record, summary, told
-from reticent.dashboard.screen import ACCURACY, ROUGH
 from reticent.errors import ParameterError, ReticentError
 from reticent.proofs import Claim
 from reticent.risk.report import MEASURES, AssessmentRecord, Number
