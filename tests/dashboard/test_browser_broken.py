@@ -108,17 +108,23 @@ def test_the_chart_fits_the_printed_sheet(opened: Callable[..., Any]) -> None:
     assert page.evaluate("document.querySelector('#figure .main-svg').getBoundingClientRect().width") > 660
 
 
-def test_on_a_phone_the_number_stays_and_settings_are_below_the_chart(opened: Callable[..., Any]) -> None:
+def test_on_a_phone_the_settings_are_a_drawer_below_number_and_picture(opened: Callable[..., Any]) -> None:
     page = opened(PLAIN, 360)
-    top = "e => document.querySelector(e).getBoundingClientRect().top + scrollY"
-    chart, settings, cards = (page.evaluate(f"({top})('{name}')") for name in ("#picture", "#settings", "#cards"))
-    assert chart < settings < cards
-    page.evaluate("document.getElementById('noise_multiplier-slider').scrollIntoView({block: 'center'})")
+    assert not page.is_visible("#settings")
+    place = "e => { const box = document.querySelector(e).getBoundingClientRect(); return [box.top, box.bottom]; }"
+    assert page.evaluate(f"({place})('#picture')")[1] < 900, "the picture is seen without scrolling"
+    page.click("#to-settings")
+    assert page.get_attribute("#to-settings", "aria-expanded") == "true"
     page.wait_for_timeout(200)
-    assert 0 <= page.evaluate("document.getElementById('headline').getBoundingClientRect().top") < 60
+    drawer, picture, number = (page.evaluate(f"({place})('{name}')") for name in ("#settings", "#picture", "#number"))
+    assert 0 <= number[0] < number[1] <= picture[0] + 1
+    assert picture[0] + 0.8 * (picture[1] - picture[0]) < drawer[0]
+    page.click("#more summary")
     small = """() => [...document.querySelectorAll('button, input[type=range], input[type=text], fieldset label')]
       .filter(e => e.offsetParent && e.getBoundingClientRect().height < 43.5).map(e => e.outerHTML.slice(0, 90))"""
     assert page.evaluate(small) == []
+    page.click("#close-settings")
+    assert not page.is_visible("#settings")
 
 
 def test_lines_that_coincide_share_a_name(opened: Callable[..., Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from reticent.adversaries import Mixed, WorstCase
 from reticent.calibration import Advantage, EpsilonAtDelta
 from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
-from reticent.dashboard.layout import CONTROLS, made_styles
+from reticent.dashboard.layout import CONTROLS, made_styles, page
 from reticent.dashboard.state import (
     DEFAULTS,
     PINNED,
@@ -133,3 +135,24 @@ def test_a_bad_field_is_named(name: str, text: str) -> None:
 def test_what_no_browser_sends_is_refused(given: object) -> None:
     with pytest.raises(ParameterError):
         State.of(given)
+
+
+def test_what_few_people_set_is_folded_and_mechanisms_are_called_in_words() -> None:
+    labels = {name: each.label for name, each in RELEASED.items()}
+    assert labels["matrix"] == "Correlated noise"
+    assert labels["guarantee"] == "A stated epsilon"
+    assert labels["filtered-gaussian"] == "Gaussian, within a budget"
+    folded = {name for name, p in PARAMETERS.items() if p.folded}
+    assert folded == {"draws_per_step", "dimension"}
+    (more,) = (piece for piece in everything(page(local=True)) if getattr(piece, "id", None) == "more")
+    inside = {getattr(piece, "id", None) for piece in everything(more)}
+    assert {"field-draws_per_step", "field-dimension", "selection", "relation"} <= inside
+    assert "field-noise_multiplier" not in inside
+
+
+def everything(piece: object) -> Iterator[object]:
+    """A piece of the page, and all that is in it."""
+    yield piece
+    inner = getattr(piece, "children", None)
+    for one in inner if isinstance(inner, list) else [inner] if inner is not None else []:
+        yield from everything(one)

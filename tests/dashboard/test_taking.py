@@ -22,7 +22,7 @@ from reticent.dashboard.planning import budget_figure, budget_of
 from reticent.dashboard.readings import assessed
 from reticent.dashboard.sheet import as_html
 from reticent.dashboard.state import State, mechanism_of, target_of
-from reticent.dashboard.two_certificates import compared, differences
+from reticent.dashboard.two_certificates import compared, differences, summary
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism
 from reticent.proofs.references import THEOREMS
@@ -253,3 +253,33 @@ def test_what_is_not_met_does_not_look_good() -> None:
     (rows,) = judge(policy, Gaussian(2.0), [WorstCase().assess(Gaussian(2.0))]).rows.values()
     looks = [(row.children[1].children, row.className) for row in rows.children]
     assert looks == [("not met: ", "bad"), ("met: ", "good")]
+
+
+def test_nothing_is_explained_twice_or_with_marks_of_code() -> None:
+    found = [assessed(who, RUN, who.relation) for who in (WorstCase(), Relaxed())]
+    text = as_html(explanation(found))
+    assert "*" not in text.replace("**kw", "")
+    assert "`" not in text
+    shared = set(found[0].theorems) & set(found[1].theorems)
+    assert shared
+    for key in shared:
+        assert text.count(THEOREMS[key].says[:40].replace("'", "&#x27;")) <= 1
+        assert f"<strong>{key}</strong>" in text
+    assert "As above: " in text
+
+
+def test_a_comparison_begins_with_a_prompt() -> None:
+    alone = asked("compare", panel="compare")
+    assert alone["parts"]["compare-table"] == ""
+    assert alone["parts"]["compared"].startswith("Keep these settings as A")
+    both = asked("compare", panel="compare", pinned="noise_multiplier=2")
+    assert both["parts"]["compared"].startswith("B reveals more than A")
+    assert both["parts"]["compare-table"]
+
+
+def test_two_certificates_are_summed_up_before_every_line() -> None:
+    made = [TestTwoCertificates().made(noise) for noise in (2.0, 1.0)]
+    assert summary(*made) == ["Right guesses at most, add-remove: 59.9%, then 69.2%.", "noise multiplier: 2, then 1."]
+    page = compared((made[0].to_json(), "one"), (made[1].to_json(), "two"))
+    kinds = [type(piece).__name__ for piece in page]
+    assert kinds == ["Ul", "P", "Details"]

@@ -5,8 +5,8 @@
   const PLOTLY = "_dash-component-suites/plotly/package_data/plotly.min.js";
   const ATTRIBUTES = { className: "class", colSpan: "colspan", tabIndex: "tabindex", htmlFor: "for" };
   const KEPT = ["title", "scope", "id", "href", "value", "max", "type", "open"];
-  const shown = {}, listeners = [];
-  let newest = null, running = null, later = 0, last = {};
+  const shown = {}, undrawn = {}, listeners = [];
+  let newest = null, running = null, later = 0, drawing = 0;
 
   // A component of the server as an element; texts stay texts.
   function made(part) {
@@ -38,20 +38,17 @@
       .map((line) => ({ ...line, opacity: 0.25, hoverinfo: "skip", hovertemplate: null, name: line.meta + " (computing)" }));
     return [...figure.data.slice(0, 1), ...ghosts, ...figure.data.slice(1)];
   }
-  // What draws is megabytes: it is read once words are there.
-  function draw(answer) {
-    last = answer;
-    if (!window.Plotly) {
-      if (!document.getElementById("plotly")) document.head.append(Object.assign(document.createElement("script"), { id: "plotly", src: PLOTLY }));
-      setTimeout(() => { if (last === answer) draw(answer); }, 30);
-      return;
-    }
-    for (const [name, figure] of Object.entries(answer.figures)) {
+  // What draws is megabytes: it is read once words are there. Until then the newest picture of each place waits.
+  function draw() {
+    clearTimeout(drawing);
+    if (!window.Plotly && !document.getElementById("plotly")) document.head.append(Object.assign(document.createElement("script"), { id: "plotly", src: PLOTLY }));
+    for (const [name, { figure, waiting }] of Object.entries(undrawn)) {
       const place = document.getElementById(name);
-      if (!place) { setTimeout(() => { if (last === answer) draw(answer); }, 30); return; }
+      if (!window.Plotly || !place) { drawing = setTimeout(draw, 30); continue; }
+      delete undrawn[name];
       const first = !place.data, dragged = { edits: { shapePosition: Boolean(figure.layout?.meta?.drag) } };
       place.toggleAttribute("data-nothing", !figure.data.length);
-      window.Plotly.react(place, withGhosts(place, figure, answer.waiting), figure.layout, { displayModeBar: false, doubleClick: "reset", ...dragged });
+      window.Plotly.react(place, withGhosts(place, figure, waiting), figure.layout, { displayModeBar: false, doubleClick: "reset", ...dragged });
       if (!first) continue;
       new ResizeObserver(() => { if (place.offsetParent) window.Plotly.Plots.resize(place); }).observe(place);
       for (const [kind, listener] of listeners) place.on(kind, (event) => listener(place, event));
@@ -81,7 +78,8 @@
   }
   function show(answer) {
     write(answer.parts || {});  // words first: the first picture waits for what draws it
-    if (Object.keys(answer.figures || {}).length) draw(answer);
+    for (const [name, figure] of Object.entries(answer.figures || {})) undrawn[name] = { figure, waiting: answer.waiting };
+    draw();
     if (answer.file) save(...answer.file);
     if (answer.address) window.reticent.set(answer.address);
   }
