@@ -14,7 +14,7 @@ from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASE
 from reticent.dashboard.layout import CONTROLS, made_styles, page
 from reticent.dashboard.state import (
     DEFAULTS,
-    PINNED,
+    SETTINGS,
     State,
     adversaries_of,
     mechanism_of,
@@ -92,7 +92,7 @@ def test_the_fields_of_a_law_are_seen_where_it_is_chosen() -> None:
         assert f"body[data-selection={law}] .f-mean_runs{{display:grid}}" in rules
     assert "[data-selection=negative-binomial] .f-shape{display:grid}" in rules
     assert "[data-selection=geometric] .f-shape" not in rules
-    assert {"selection", "mean_runs", "shape"} <= set(PINNED)
+    assert all(SETTINGS[name].compared for name in ("selection", "mean_runs", "shape"))
     assert "selection" in CONTROLS
 
 

@@ -20,12 +20,12 @@ from reticent.dashboard.catalogue import (
 )
 from reticent.dashboard.looks import SETTINGS as COMPARED
 from reticent.dashboard.pieces import choice, graph, named, text_field, upload
-from reticent.dashboard.state import DEFAULTS, PINNED
+from reticent.dashboard.state import DEFAULTS, SETTINGS
 from reticent.samplers import SAMPLERS
 
 SLIDER_STEPS = 400
-CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", "policy", *PARAMETERS))
-"""The state in the order of the callback that keeps it, less what the script keeps: parameters, A, and files."""
+CONTROLS = tuple(name for name, setting in SETTINGS.items() if setting.control)
+"""Settings that a control of Dash holds."""
 READS = {"ledger-file": "ledger", "policy-file": "policy", "certificates": "certificates"}
 """What is asked of a file that is chosen here; what is chosen on *Open* is opened."""
 
@@ -361,7 +361,7 @@ def _facts() -> dict[str, Any]:
         "controls": CONTROLS,
         "sliders": tuple(PARAMETERS),
         "defaults": DEFAULTS,
-        "pinned": PINNED,
+        "pinned": [name for name, setting in SETTINGS.items() if setting.compared],
         "reads": READS,
         "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", "relation"],
         "goals": {name: goal for name, (_, _, goal, _) in TARGETS.items()},

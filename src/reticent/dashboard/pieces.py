@@ -7,7 +7,7 @@ from typing import Any
 
 from dash import dcc, html
 
-from reticent.dashboard.state import CHOICES, DEFAULTS
+from reticent.dashboard.state import SETTINGS
 
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
 
@@ -15,7 +15,10 @@ _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0
 def choice(name: str, label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
     """One of several; the label is for screen readers unless the legend has another class."""
     chosen = dcc.RadioItems(
-        [{"label": text, "value": key} for key, text in CHOICES[name].items()], DEFAULTS[name], id=name, inline=True
+        [{"label": text, "value": key} for key, text in SETTINGS[name].choices.items()],
+        SETTINGS[name].start,
+        id=name,
+        inline=True,
     )
     return html.Fieldset([html.Legend(label, className=legend), chosen], className=look)
 
