@@ -27,6 +27,7 @@ from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Selectio
 from reticent.pairs import NegativeBinomial
 from reticent.pairs.runs import RUNS
 from reticent.samplers import FixedSize
+from tests.dashboard.conftest import asked
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)
 STATES = st.fixed_dictionaries(
@@ -94,6 +95,13 @@ def test_the_fields_of_a_law_are_seen_where_it_is_chosen() -> None:
     assert "[data-selection=geometric] .f-shape" not in rules
     assert all(SETTINGS[name].compared for name in ("selection", "mean_runs", "shape"))
     assert "selection" in CONTROLS
+
+
+def test_the_server_says_where_sliders_lie() -> None:
+    """The page's script read numbers by itself, too."""
+    numbers = asked("explore", noise_multiplier="1,5", sample_rate="10%", steps="x")["numbers"]
+    assert (numbers["noise_multiplier"], numbers["sample_rate"]) == (1.5, 0.1)
+    assert "steps" not in numbers
 
 
 def test_the_worst_case_is_always_asked() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reticent.dashboard import calibrating, comparing, exploring, opening, planning, taking, words
 from reticent.dashboard.asked import Asked, Shown
 from reticent.dashboard.catalogue import TARGETS
 from reticent.dashboard.figures import blank
-from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of
+from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of, numbers_of
 from reticent.dashboard.turns import SupersededError, Turns
 from reticent.errors import ParameterError, ReticentError
 from reticent.mechanisms.short import in_short
@@ -81,8 +81,10 @@ def answered(turns: Turns, sent: Any, *, local: bool = False) -> str:
             dict.fromkeys(question.pictures, blank(asked.theme)),
             field=_field(error),
         )
-    of_panel = asked.stage == asked.settings["panel"]
-    return _json(found, {"derived": derived(asked.settings), "asked": in_words(asked.settings)} if of_panel else {})
+    if asked.stage != asked.settings["panel"]:
+        return _json(found)
+    more = {"derived": derived(asked.settings), "asked": in_words(asked.settings)}
+    return _json(replace(found, parts={**found.parts, **more}), numbers=numbers_of(asked.settings))
 
 
 def _field(error: BaseException) -> str:
@@ -113,7 +115,7 @@ def derived(settings: State) -> str:
         return ""  # the panel says what is wrong
 
 
-def _json(found: Shown, more: Mapping[str, Any] | None = None) -> str:
+def _json(found: Shown, **more: Any) -> str:
     """Components become what the page's script makes elements of."""
-    stated = {name: getattr(found, name) for name in Shown.__slots__} | {"parts": {**found.parts, **(more or {})}}
+    stated = {name: getattr(found, name) for name in Shown.__slots__} | more
     return json.dumps(stated, default=lambda part: part.to_plotly_json(), allow_nan=False, separators=(",", ":"))

@@ -13,7 +13,7 @@ from reticent.adversaries import Assessment
 from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
-from reticent.dashboard.figures import Figure, base_layout, blank, picture
+from reticent.dashboard.figures import Figure, axis_of, base_layout, blank, picture
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.dashboard.naming import Line
 from reticent.dashboard.pieces import table
@@ -141,19 +141,11 @@ def map_figure(
         line["line"]["width"] = 3
         lines.append(line)
     found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
-    axis = {
-        "type": "log",
-        "gridcolor": "rgba(0,0,0,0)",
-        "zeroline": False,
-        "automargin": True,
-        "ticks": "outside",
-        "tickangle": 0,
-        "tickfont": {"size": 11},
-    }
+    look = {"type": "log", "gridcolor": "rgba(0,0,0,0)", "automargin": True, "tickangle": 0, "tickfont": {"size": 11}}
     layout = {
         **base_layout(theme),
-        "xaxis": {**axis, **_ticks(rates), "title": {"text": "sample rate", "standoff": 8}},
-        "yaxis": {**axis, **_ticks(noises), "title": {"text": "noise multiplier", "standoff": 8}},
+        "xaxis": axis_of(theme, "sample rate", **look, **_ticks(rates)),
+        "yaxis": axis_of(theme, "noise multiplier", **look, **_ticks(noises)),
     }
     return {"data": [surface, *[line for line in lines if line["x"]], *found], "layout": layout}
 

@@ -251,9 +251,15 @@ def _number(name: str, text: str) -> float:
     return value
 
 
+def numbers_of(state: State) -> dict[str, float]:
+    """What is typed for each parameter, where it is a number: the place of its slider."""
+    found = {name: parsed(state[name]) for name in PARAMETERS}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
 def parsed(text: str) -> float:
-    """A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none. The page's script reads it alike."""
-    plain = text.replace(" ", "").replace("_", "x")  # Python reads 1_000, a browser does not
+    """A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none."""
+    plain = text.replace(" ", "").replace("_", "x")  # Python reads 1_000, people do not write it
     if "." not in plain and plain.count(",") == 1:
         plain = plain.replace(",", ".")
     above, slash, below = plain.partition("/")

@@ -7,16 +7,14 @@ import io
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
 from enum import Enum
 from inspect import isfunction
 from typing import Any
 
 from reticent.adversaries import Adversary, assess
 from reticent.calibration import Calibration, Target, Unknown, calibrate
-from reticent.certificates.build import certify
 from reticent.certificates.page import paged, render_html
-from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS, Declaration
+from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS
 from reticent.dashboard.catalogue import OF_RUNS
 from reticent.dashboard.readings import QUESTIONS, Answer, points
 from reticent.dashboard.released import as_text
@@ -27,6 +25,7 @@ from reticent.registry import parameters_of, told
 from reticent.risk import advantage, bayes_security
 from reticent.stopping import checkpoint
 from reticent.text import as_call, as_python, stated
+from reticent.verbs import certify
 
 _FILE = "release.json"
 _PRIORS = [word for prior in QUESTIONS.priors for word in ("--prior", f"{prior:g}")]
@@ -97,17 +96,16 @@ def calibration_command(state: State, found: Sequence[Calibration]) -> str:
 def certificate_page(state: State) -> str:
     """The page of a certificate of what the panel shows, settings or the answer of a search: nobody saw a run."""
     searched, release, relation = state["panel"] == "calibrate", mechanism_of(state), relation_of(state)
-    subject = OF_THE_DASHBOARD.format(CALIBRATED if searched else SETTINGS)
-    declared = Declaration(subject=subject, created=datetime.now(UTC).date().isoformat())
+    # computed already where the page shows it
+    answer = for_anybody(release, unknown_of(state), target_of(state), relation).mechanism if searched else release
     made = certify(
-        # computed already where the page shows it
-        for_anybody(release, unknown_of(state), target_of(state), relation).mechanism if searched else release,
-        declared,
-        adversaries=adversaries_of(state),
+        answer,
+        subject=OF_THE_DASHBOARD.format(CALIBRATED if searched else SETTINGS),
+        adversary=adversaries_of(state),
         neighbouring=relation,
         progress=lambda _: checkpoint(),
     )
-    return render_html(paged(made))
+    return render_html(paged(made.certificate))
 
 
 def curves_csv(answer: Answer, view: str) -> str:

@@ -101,6 +101,7 @@
       const failed = ["message", "calibrate-message", "compare-message"].some((name) => answer.parts[name]);
       document.querySelectorAll(".take-away button").forEach((button) => { button.disabled = failed; });
     }
+    if (answer.numbers) window.reticent.placed(question.settings, answer.numbers);
     show(answer);
     if (answer.figures) marked(question, answer);
     if (newest !== question) { if (newest) ask(newest, newest.settings.panel); }

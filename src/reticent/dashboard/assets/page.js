@@ -13,22 +13,19 @@
     const x = fact.log ? fact.low * Math.pow(fact.high / fact.low, share) : fact.low + (fact.high - fact.low) * share;
     return shortest(x, fact.whole);
   }
-  // A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none. The server reads it alike.
-  function parsed(text) {
-    let plain = text.replaceAll(" ", "");
-    if (!plain.includes(".") && plain.split(",").length === 2) plain = plain.replace(",", ".");
-    const [above, below, more] = plain.split("/");
-    if (above === "" || more !== undefined || below === "") return NaN;
-    if (below !== undefined) return Number(above) / Number(below);
-    return plain.endsWith("%") ? Number(plain.slice(0, -1)) / 100 : Number(plain);
-  }
-  // Where the slider lies; null where the text is no number: then it stays.
-  function toSlider(text, fact) {
-    const x = parsed(text);
-    if (text === "") return 0;
-    if (!Number.isFinite(x) || (fact.log && x <= 0)) return null;
+  // Where the slider lies; the server reads what is typed.
+  function toSlider(x, fact) {
+    if (fact.log && x <= 0) return 0;
     const share = fact.log ? Math.log(x / fact.low) / Math.log(fact.high / fact.low) : (x - fact.low) / (fact.high - fact.low);
     return Math.round(fact.steps * Math.min(1, Math.max(0, share)));
+  }
+  function placed(settings, numbers) {
+    for (const name of known.sliders) {
+      const range = document.getElementById(name + "-slider");
+      if (!range || (settings[name] ?? known.defaults[name]) !== now[name]) continue;  // it was moved since
+      const place = now[name] === "" ? 0 : name in numbers ? toSlider(numbers[name], known.fields[name]) : null;
+      if (place !== null && place !== Number(range.value)) range.value = place;
+    }
   }
   const asText = (value) => Array.isArray(value) ? value.filter((v) => v !== "worst-case").join(",") : String(value ?? "");
   const asValue = (name, text) => name === "attackers" ? ["worst-case", ...text.split(",").filter((v) => v && v !== "worst-case")] : text;
@@ -58,8 +55,6 @@
       const range = document.getElementById(name + "-slider"), field = document.getElementById(name), text = settings[name];
       if (!typing[name] && field.value !== text) field.value = text;
       if (!range) continue;
-      const place = toSlider(text, known.fields[name]);
-      if (place !== null && place !== Number(range.value)) range.value = place;
       range.setAttribute("aria-valuetext", text === "" ? "empty" : text);
     }
     if (known.folded.some((name) => settings[name] !== known.defaults[name])) document.getElementById("more").open = true;
@@ -170,7 +165,7 @@
     clearTimeout(waiting);
     document.body.classList.remove("asking");
   }
-  Object.assign(window.reticent, { arrived, set, wrong });
+  Object.assign(window.reticent, { arrived, placed, set, wrong });
   const plainFetch = window.fetch;
   window.fetch = async (...given) => {
     try {
