@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -79,9 +79,17 @@ def text_of(page: Any) -> str:
     return text_of(getattr(page, "children", None) or "")
 
 
-def shown(name: str, content: bytes | str) -> Any:
+class Page(NamedTuple):
+    """What the page shows of a file."""
+
+    page: Any
+    figure: Any
+
+
+def shown(name: str, content: bytes | str) -> Page:
     raw = content.encode() if isinstance(content, str) else content
-    return opened(Source(name, raw), STATE, "light")
+    found = opened(Source(name, raw), STATE, "light")
+    return Page(found.parts["opened"], found.figures["open-figure"])
 
 
 def test_a_ledger_is_checked_and_can_be_explored() -> None:
@@ -148,7 +156,7 @@ def test_a_certificate_shows_whole_sentences_and_what_its_policy_says() -> None:
     made = certify(
         DPSGD(1.1, 0.01, 1000), Declaration(subject="demo", created="2026-11-22"), adversaries=who, policy=policy
     )
-    page = opened(Source("certificate.json", made.to_json().encode()), STATE, "light")
+    page = shown("certificate.json", made.to_json())
     words = text_of(page.page)
     assert max(len(str(one.sentence)) for one in made.assessments) > 300
     for one in made.assessments:

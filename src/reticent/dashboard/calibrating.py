@@ -102,10 +102,18 @@ def _settings(found: Calibration) -> str:
 def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure:
     """The worst-case curve at what each attacker allows, and the target as a line to be dragged."""
     view = TARGETS[target.name][3]
-    there = {c.adversary.name: worst_case(c.mechanism, c.neighbouring) for c in searched.found}
+    there = [(c.adversary, worst_case(c.mechanism, c.neighbouring)) for c in searched.found]
     lines = [
-        Line(points(worst, view), name, style_of(name), worst.claim, 2.0, f"worst case where {name} is content", name)
-        for name, worst in sorted(there.items(), key=lambda one: -(summary(one[1]).advantage.value or 0.0))
+        Line(
+            points(worst, view),
+            who.name,
+            style_of(who.name),
+            worst.claim,
+            4.0 if who.strongest else 2.0,
+            f"worst case where {who.name} is content",
+            who.name,
+        )
+        for who, worst in sorted(there, key=lambda one: -(summary(one[1]).advantage.value or 0.0))
     ]
     figure = picture(lines, view, theme, _least(target))
     drawn = _line(target, theme)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +56,6 @@ class Source:
     folder: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What a file says, as pieces of the page; ``running`` where it will say something else soon."""
-
-    page: list[Any]
-    figure: Figure = field(default_factory=lambda: {"data": []})
-    running: bool = False
-
-
 def source_of(asked: Asked) -> Source:
     """What a browser asks to open; a chosen file goes first.
 
@@ -94,9 +85,7 @@ def shown(turns: Turns, asked: Asked) -> Shown:
     """An untrusted file, as curves and verdicts; an audit that runs is looked at again."""
     source = source_of(asked)
     with turns.turn(asked.page + "/open", asked.turn):
-        found = opened(source, asked.settings, asked.theme)
-    parts = {"opened": found.page, "open-message": ""}
-    return Shown(parts, {"open-figure": found.figure}, next="open" if found.running else None)
+        return opened(source, asked.settings, asked.theme)
 
 
 def two(turns: Turns, asked: Asked) -> Shown:
@@ -116,14 +105,16 @@ def _at(path: str) -> Source:
     return Source(inert(place.name, 80), read_bytes(place, LARGEST))
 
 
-def opened(source: Source, settings: State, theme: str) -> Opened:
+def opened(source: Source, settings: State, theme: str) -> Shown:
     """Read it and show what it says.
 
     Raises:
         ArtifactError: it is nothing that is known, or damaged.
     """
     if source.folder is not None and (seen := opening_progress.read(source.folder)) is not None:
-        return Opened(opening_progress.page(seen, source.name), running=seen.done < seen.total)
+        return replace(
+            _shown(opening_progress.page(seen, source.name)), next="open" if seen.done < seen.total else None
+        )
     if source.folder is not None:
         from reticent.training import load_run  # brings torch
 
@@ -150,7 +141,7 @@ def release(source: Source) -> Mechanism:
     return release_in(loads(text, source.name), source.name)
 
 
-def _document(document: Any, name: str, settings: State, theme: str) -> Opened:
+def _document(document: Any, name: str, settings: State, theme: str) -> Shown:
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema == "reticent.certificate/4":
         return _certificate(Certificate.parse(document, name), None, theme)
@@ -173,7 +164,11 @@ def text_of(source: Source) -> str:
         raise ArtifactError(f"{source.name}: not UTF-8 text") from None
 
 
-def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
+def _shown(page: list[Any], figure: Figure | None = None) -> Shown:
+    return Shown({"opened": page, "open-message": ""}, {"open-figure": figure or {"data": []}})
+
+
+def _ledger(ledger: RunLedger, title: str, theme: str) -> Shown:
     """What ran, what is wrong with it, and who learns what from it."""
     release = within_reach(ledger.mechanism())
     changes = "; changes along the run" if ledger.changes else ""
@@ -202,7 +197,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
         *asked,
         words.pairs(facts),
     ]
-    return Opened(page, risk_figure(found.assessments, "curves", theme))
+    return _shown(page, risk_figure(found.assessments, "curves", theme))
 
 
 def _settings(release: DPSGD) -> str:
@@ -215,7 +210,7 @@ def _settings(release: DPSGD) -> str:
     return State.of(settings).address_of(*settings, "by", "panel")
 
 
-def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Opened:
+def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Shown:
     """What it states, whether everything in it follows, and its curves."""
     outcome = checked(certificate)
     wrong = list(outcome.refused)
@@ -240,7 +235,7 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
         name = inert(record.adversary if record.neighbouring in usual else f"{record.adversary}, {record.neighbouring}")
         read = Points(np.array([0.0, *record.curve.fpr]), np.array([1.0, *record.curve.fnr]), None, None)
         lines.append(Line(read, name, style_of(record.adversary), Claim(record.claim), label=name))
-    return Opened(page, picture(lines, "curves", theme))
+    return _shown(page, picture(lines, "curves", theme))
 
 
 def _requirements(certificate: Certificate) -> list[Any]:
@@ -258,7 +253,7 @@ def _requirements(certificate: Certificate) -> list[Any]:
     ]
 
 
-def _scores(source: Source, settings: State, theme: str) -> Opened:
+def _scores(source: Source, settings: State, theme: str) -> Shown:
     """Audit scores against the claims of the settings of this page."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / f"scores{Path(source.name).suffix}"
@@ -272,11 +267,11 @@ def _scores(source: Source, settings: State, theme: str) -> Opened:
     return _audit(audit(scores, claims).to_json(), settings, theme)
 
 
-def _audit(document: Any, settings: State, theme: str) -> Opened:
+def _audit(document: Any, settings: State, theme: str) -> Shown:
     """The measured curve with its band, with the claims of the settings of this page, and the verdicts."""
     report = opening_audit.parsed(document)
     found = answer_to(settings)
-    return Opened(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))
+    return _shown(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))
 
 
 def _faults(wrong: list[str], bad: str, good: str) -> list[Any]:
