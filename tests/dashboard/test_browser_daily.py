@@ -193,8 +193,12 @@ def test_the_picture_stays_where_it_is_when_the_number_is_proven(opened: Callabl
             window.tops.add(Math.round(document.getElementById("picture").getBoundingClientRect().top));
           requestAnimationFrame(look); };
         look(); }""")
-    typed_by_slider = "() => { const e = document.getElementById('noise_multiplier-slider'); e.value = 150; "
-    page.evaluate(typed_by_slider + "e.dispatchEvent(new Event('input', { bubbles: true })); }")
+    page.evaluate(
+        """(width) => { const range = document.getElementById("noise_multiplier-slider");
+          range.value = 150 + width / 40;
+          range.dispatchEvent(new Event("input", { bubbles: true })); }""",
+        width,
+    )
     page.wait_for_selector("#headline[data-follows=proof], #headline[data-follows=attackers]")
     page.wait_for_selector("#headline[data-follows=nothing]")
     page.wait_for_timeout(200)
@@ -232,8 +236,8 @@ def test_names_hide_no_line(opened: Callable[..., Any], width: int) -> None:
     """The name of the worst case lay on the line of its replacement."""
     for query, names in (
         (PANELS["everybody"], 5),
-        (PANELS["estimate"], 4),
         ("attackers=relaxed,mixed&view=guesses", 3),
+        ("attackers=relaxed,mixed&view=roc", 3),
     ):
         page = opened(query, width)
         page.wait_for_function(f"() => document.querySelectorAll('#figure .annotation').length === {names}")

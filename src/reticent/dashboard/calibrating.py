@@ -115,9 +115,8 @@ def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure
         )
         for who, worst in sorted(there, key=lambda one: -(summary(one[1]).advantage.value or 0.0))
     ]
-    figure = picture(lines, view, theme, _least(target))
     drawn = _line(target, theme)
-    figure["layout"]["annotations"] += drawn.pop("annotations", [])
+    figure = picture(lines, view, theme, _least(target), drawn.pop("annotations", ()))
     figure["layout"].update(drawn)
     return figure
 

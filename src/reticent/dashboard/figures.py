@@ -76,8 +76,8 @@ def _line_of(assessment: Assessment, view: str, usual: Neighbouring | None) -> L
     return Line(points(assessment, view), name, style_of(who.name), assessment.claim, width, name, who.name)
 
 
-def picture(lines: Sequence[Line], view: str, theme: str, least: float = 0.0) -> Figure:
-    """Lines in one view with their names, on axes that hold them, and ``least``."""
+def picture(lines: Sequence[Line], view: str, theme: str, least: float = 0.0, beside: Sequence[Figure] = ()) -> Figure:
+    """Lines in one view with their names and the notes ``beside``, on axes that hold them, and ``least``."""
     figure = empty(view, theme)
     for line in sorted(lines, key=lambda line: -line.width):
         figure["data"] += traces(line, view, theme)
@@ -88,10 +88,10 @@ def picture(lines: Sequence[Line], view: str, theme: str, least: float = 0.0) ->
         most = 1.15 * max([least, *(float(np.max(line.read.claimed - BLIND)) for line in lines)])
         layout["yaxis"]["range"] = [0, next((end for end in _GAINS if most < end), 0.52)]
     ends = [_ends(layout[name]) for name in ("xaxis", "yaxis")]
-    notes = names_of(lines, lambda line: _shares(line, view, *ends), theme)
+    notes = names_of(lines, lambda line: _shares(line, view, *ends), theme, beside)
     for note in notes:
         note["x"], note["y"] = (low + note[key] * (high - low) for key, (low, high) in zip("xy", ends, strict=True))
-    layout["annotations"] = notes
+    layout["annotations"] = [*notes, *beside]
     return figure
 
 

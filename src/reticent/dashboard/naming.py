@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -20,11 +21,15 @@ LOWEST = 1e-10
 """The smallest delta that is drawn."""
 _SHARES = (0.45, 0.2, 0.62, 0.3, 0.75, 0.12, 0.54, 0.86, 0.37)
 """How far along a line its name may be tied to it, in the order in which they are tried."""
-_OFF = ((-14, 20), (30, -34), (44, -16), (-30, -24), (34, 34), (-40, 40), (54, -56), (-60, 60), (-14, -44), (16, 52))
-"""How far from its line a name may stand, in pixels to the right and down."""
-_PLOTS = ((262, 232), (740, 360))
+_OFF = [
+    (round(far * math.cos(turn)), round(far * math.sin(turn)))
+    for far in (30, 48, 70, 96, 126)
+    for turn in (2.3, -0.75, -2.5, 0.7, 2.8, -0.35, 1.9, -1.2)
+]
+"""How far from its line a name may stand, in pixels to the right and down: near places are tried first."""
+_PLOTS = ((214, 244), (736, 360))
 """Pixels of a picture inside of its axes, on a phone and at a desk."""
-_LETTER, _ROW, _ROOM = 6.8, 15.0, 3.0
+_LETTER, _ROW, _ROOM = 7.4, 16.0, 3.0
 """Pixels of a letter, of a row of letters, and around both."""
 _ALIKE = 6
 """Decimals at which two lines are one."""
@@ -80,7 +85,8 @@ class _Plot:
 
     def __init__(self, lines: Sequence[np.ndarray], size: tuple[int, int]) -> None:
         self.size, self.boxes = size, list[_Box]()
-        self._points = np.concatenate([self._pixels(line) for line in lines], axis=1)
+        between = [np.concatenate([line, (line[:, 1:] + line[:, :-1]) / 2.0], axis=1) for line in lines]
+        self._points = np.concatenate([self._pixels(line) for line in between], axis=1)
 
     def _pixels(self, shares: np.ndarray) -> np.ndarray:
         return np.stack([shares[0] * self.size[0], (1.0 - shares[1]) * self.size[1]])
@@ -92,18 +98,27 @@ class _Plot:
         left = x + off[0] - _ROOM if off[0] > 0 else x + off[0] + _ROOM - wide
         return _Box(left, y + off[1] - high / 2, left + wide, y + off[1] + high / 2)
 
-    def cost(self, box: _Box) -> float:
+    def reserve(self, x: float, y: float, text: str) -> None:
+        """Keep the place of a note at these shares of the axes, which is as far beside it as it is along them."""
+        left, top = (self.size[0] - _LETTER * len(text)) * x, (self.size[1] - _ROW) * (1.0 - y)
+        self.boxes.append(_Box(left, top, left + _LETTER * len(text), top + _ROW))
+
+    def cost(self, box: _Box) -> int:
         """What a name would hide there: points of lines, other names, and what lies outside."""
         outside = box.left < 0 or box.top < 0 or box.right > self.size[0] or box.bottom > self.size[1]
-        return self._points.shape[1] * (outside + sum(map(box.meets, self.boxes))) + box.holds(self._points)
+        taken = outside or any(map(box.meets, self.boxes))
+        return self._points.shape[1] if taken else box.holds(self._points)
 
 
-def names_of(lines: Sequence[Line], shares: Callable[[Line], np.ndarray], theme: str) -> list[dict[str, Any]]:
+def names_of(
+    lines: Sequence[Line], shares: Callable[[Line], np.ndarray], theme: str, notes: Sequence[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
     """A name for each line, tied to it, where it hides no line; one for all who share a line, so that nobody vanishes.
 
     Args:
         lines: the first has the first choice.
         shares: the points of a line, as shares of the axes.
+        notes: that stand in the picture already.
     """
     together: dict[tuple[float, ...], list[Line]] = {}
     for line in lines:
@@ -111,6 +126,8 @@ def names_of(lines: Sequence[Line], shares: Callable[[Line], np.ndarray], theme:
     seen = {id(group[0]): _within(shares(group[0])) for group in together.values()}
     blind = np.linspace([0.0, 1.0], [1.0, 0.0], 100).T
     plots = [_Plot([blind, *(line for line in seen.values())], size) for size in _PLOTS]
+    for plot, note in product(plots, notes):
+        plot.reserve(note["x"], note["y"], note["text"])
     drawn = [(group, seen[id(group[0])]) for group in together.values() if seen[id(group[0])].shape[1]]
     return [_named(group, points, plots, theme) for group, points in drawn]
 
@@ -124,9 +141,11 @@ def _named(group: Sequence[Line], points: np.ndarray, plots: Sequence[_Plot], th
     text, colour = _together([line.name for line in group]), group[0].style.on(theme)
     along = np.cumsum(np.append(0.0, np.hypot(*np.diff(points, axis=1))))
     found, least = None, np.inf
-    for share, off in product(_SHARES, _OFF):
+    for off, share in product(_OFF, _SHARES):
         at = points[:, int(np.searchsorted(along, share * along[-1]))]
-        cost = sum(plot.cost(plot.box(at, off, text)) for plot in plots)
+        cost = 0
+        for plot in plots:
+            cost += plot.cost(plot.box(at, off, text)) if cost < least else 0
         if cost < least:
             found, least = (at, off), cost
         if not cost:
