@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,9 +15,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pytest.importorskip("dash")
 
-from reticent.dashboard.callbacks import Callbacks
+from reticent.dashboard.answering import answered
 from reticent.dashboard.guard import cookie_of, protect
 from reticent.dashboard.server import Server, build_app
+from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
 
 PORT = 8050
@@ -34,9 +37,18 @@ def served() -> Iterator[Server]:
     assert not thread.is_alive(), "the server stops when it is told to"
 
 
-@pytest.fixture
-def callbacks() -> Callbacks:
-    return Callbacks(Turns(), local=True)
+def uploaded(content: bytes | str, name: str = "x.json") -> list[str]:
+    """A chosen file as browsers send it."""
+    raw = content.encode() if isinstance(content, str) else content
+    return ["data:;base64," + base64.b64encode(raw).decode(), name]
+
+
+def asked(stage: str, turns: Turns | None = None, turn: int = 1, **more: Any) -> dict[str, Any]:
+    """What the page gets: settings by their names; files, and the path of one, as such."""
+    beside = {name: more.pop(name) for name in ("files", "path") if name in more}
+    sent = {"settings": dict(State.of(more).values), "session": "s", "turn": turn, "stage": stage, **beside}
+    found: dict[str, Any] = json.loads(answered(turns or Turns(), sent, local=True))
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -47,13 +47,13 @@ def test_the_certificate_of_a_search_is_that_of_its_answer(opened: Callable[...,
 
 def test_nothing_old_is_called_proven_when_the_server_is_gone(opened: Callable[..., Any]) -> None:
     page = opened(PLAIN)
-    page.route("**/explore", lambda route: route.fulfill(status=204, body=""))  # an answer that is none
+    page.route("**/answer", lambda route: route.fulfill(status=204, body=""))  # an answer that is none
     typed(page, "noise_multiplier", "3")
     page.wait_for_selector("body.stale")
     assert "does not answer" in page.inner_text("#message")
     assert "proven" not in page.inner_text("#accuracy")
     assert not page.is_visible("#cards .claim")
-    page.unroute("**/explore")
+    page.unroute("**/answer")
     typed(page, "noise_multiplier", "4")
     page.wait_for_selector("body:not(.stale)")
     assert page.is_visible("#cards .claim")
@@ -108,17 +108,23 @@ def test_the_chart_fits_the_printed_sheet(opened: Callable[..., Any]) -> None:
     assert page.evaluate("document.querySelector('#figure .main-svg').getBoundingClientRect().width") > 660
 
 
-def test_on_a_phone_the_number_stays_and_settings_are_below_the_chart(opened: Callable[..., Any]) -> None:
+def test_on_a_phone_the_settings_are_a_drawer_below_number_and_picture(opened: Callable[..., Any]) -> None:
     page = opened(PLAIN, 360)
-    top = "e => document.querySelector(e).getBoundingClientRect().top + scrollY"
-    chart, settings, cards = (page.evaluate(f"({top})('{name}')") for name in ("#picture", "#settings", "#cards"))
-    assert chart < settings < cards
-    page.evaluate("document.getElementById('noise_multiplier-slider').scrollIntoView({block: 'center'})")
+    assert not page.is_visible("#settings")
+    place = "e => { const box = document.querySelector(e).getBoundingClientRect(); return [box.top, box.bottom]; }"
+    assert page.evaluate(f"({place})('#picture')")[1] < 900, "the picture is seen without scrolling"
+    page.click("#to-settings")
+    assert page.get_attribute("#to-settings", "aria-expanded") == "true"
     page.wait_for_timeout(200)
-    assert 0 <= page.evaluate("document.getElementById('headline').getBoundingClientRect().top") < 60
+    drawer, picture, number = (page.evaluate(f"({place})('{name}')") for name in ("#settings", "#picture", "#number"))
+    assert 0 <= number[0] < number[1] <= picture[0] + 1
+    assert picture[0] + 0.8 * (picture[1] - picture[0]) < drawer[0]
+    page.click("#more summary")
     small = """() => [...document.querySelectorAll('button, input[type=range], input[type=text], fieldset label')]
       .filter(e => e.offsetParent && e.getBoundingClientRect().height < 43.5).map(e => e.outerHTML.slice(0, 90))"""
     assert page.evaluate(small) == []
+    page.click("#close-settings")
+    assert not page.is_visible("#settings")
 
 
 def test_lines_that_coincide_share_a_name(opened: Callable[..., Any]) -> None:
@@ -148,7 +154,7 @@ def test_what_a_point_says_is_not_cut_on_a_phone(opened: Callable[..., Any], vie
 
 def test_while_nothing_is_there_the_page_says_so(opened: Callable[..., Any]) -> None:
     page = opened("panel=calibrate&" + PLAIN)
-    page.route("**/explore", lambda route: None)  # an answer that never comes
+    page.route("**/answer", lambda route: None)  # an answer that never comes
     page.click("#panel label:has(input[value=explore])")
     page.wait_for_selector("body[data-panel=explore]")
     shown = page.evaluate("getComputedStyle(document.getElementById('headline'), '::before').content")
@@ -164,7 +170,7 @@ def test_the_first_headline_waits_for_nothing_that_draws(browser: Any, served: S
     page.goto(f"{served.address}&{PLAIN}")
     page.wait_for_selector("#headline:not(:empty)")
     assert "59.9%" in page.inner_text("#headline")
-    order = [next(k for k, url in enumerate(asked) if name in url) for name in ("/explore", "/_dash-layout")]
+    order = [next(k for k, url in enumerate(asked) if name in url) for name in ("/answer", "/_dash-layout")]
     assert order == sorted(order), "the question is asked before the page is built"
     context.close()
 
@@ -184,22 +190,22 @@ def test_a_jump_is_asked_at_once_and_a_drag_where_it_ends(opened: Callable[..., 
     }""")
     page.wait_for_function("() => location.search.includes('sample_rate')")
     page.wait_for_timeout(1500)
-    questions = [one for one in asked if '"ask-calibrate"' in one and "calibrate-table" in one]
+    questions = [one for one in asked if '"stage":"calibrate"' in one]
     assert 2 <= len(questions) <= 6, "the first place of the drag, and the last; a busy machine may rest between"
     assert page.input_value("#sample_rate") in questions[-1]
 
 
-@pytest.mark.parametrize(("panel", "answer"), [("explore", "explore"), ("calibrate", "_dash-update-component*")])
-def test_an_answer_to_earlier_settings_looks_so(opened: Callable[..., Any], panel: str, answer: str) -> None:
+@pytest.mark.parametrize("panel", ["explore", "calibrate"])
+def test_an_answer_to_earlier_settings_looks_so(opened: Callable[..., Any], panel: str) -> None:
     page = opened(f"panel={panel}&attackers=&mechanism=gaussian")
     number = "#headline" if panel == "explore" else "#calibrated"
-    page.route(f"**/{answer}", lambda route: None)  # an answer that never comes
+    page.route("**/answer", lambda route: None)  # an answer that never comes
     page.focus("#releases-slider")
     page.keyboard.press("End")
     page.wait_for_selector("body.asking")
     assert float(page.evaluate(f"getComputedStyle(document.querySelector('{number}')).opacity")) < 0.5
     assert "computing" in page.evaluate(f"getComputedStyle(document.querySelector('{number}'), '::after').content")
-    page.unroute(f"**/{answer}")
+    page.unroute("**/answer")
     page.reload()
     settle(page)
     page.wait_for_selector("body:not(.asking)")
@@ -210,6 +216,7 @@ def test_every_panel_says_that_the_server_is_gone(browser: Any, served: Server) 
     page = context.new_page()
     page.goto(f"{served.address}&panel=calibrate&attackers=&mechanism=gaussian")
     page.wait_for_selector("#calibrated:not(:empty)")
+    page.click("#to-settings")
     context.set_offline(True)
     page.focus("#releases-slider")
     page.keyboard.press("End")

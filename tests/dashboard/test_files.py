@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import io
 import json
@@ -19,31 +18,26 @@ from reticent.certificates.schema import Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.dashboard import opening_progress
-from reticent.dashboard.callbacks import Callbacks
-from reticent.dashboard.opening import opened, source_of
 from reticent.dashboard.readings import answer, record
 from reticent.dashboard.released import as_text, release_of
-from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of, relation_of
+from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.dashboard.takeaway import risk_command, risk_python
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse
 from reticent.samplers import Shuffled
 from reticent.tasks.store import Store, Task
 from tests.certificates.conftest import make_ledger
+from tests.dashboard.conftest import asked, uploaded
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
 SCHEDULE = Ledger((DPSGD(3.0, 0.05, 20), Gaussian(8.0), DPSGD(4.0, 0.1, 5, sampler=Shuffled())))
 
 
-def sent(content: bytes) -> str:
-    return "data:;base64," + base64.b64encode(content).decode()
-
-
-def settings_of(callbacks: Callbacks, content: bytes, name: str = "x.json") -> State:
-    address, complaint = callbacks.ledger(sent(content), name)
-    assert complaint == ""
-    return State.of_address(address)
+def settings_of(content: bytes, name: str = "x.json") -> State:
+    found = asked("ledger", files=[uploaded(content, name)])
+    assert found["parts"] == {"ledger-said": ""}
+    return State.of_address(found["address"])
 
 
 @pytest.mark.parametrize("release", [SCHEDULE, RandomisedResponse(0.3), Laplace(2.0, 3), DPSGD(1.0, 0.1, 9)], ids=str)
@@ -56,7 +50,7 @@ def test_the_settings_hold_any_mechanism(release: Mechanism) -> None:
     assert mechanism_of(pinned) == release
 
 
-def test_every_file_that_says_what_was_released_can_be_explored(callbacks: Callbacks) -> None:
+def test_every_file_that_says_what_was_released_can_be_explored() -> None:
     ledger = make_ledger()
     certificate = certify(Gaussian(2.0), Declaration(subject="a", created="2026-11-22"))
     record_of = json.dumps({"kind": "ledger", "parts": [{"kind": "gaussian", "noise_multiplier": 2.0}]})
@@ -69,20 +63,21 @@ def test_every_file_that_says_what_was_released_can_be_explored(callbacks: Callb
         event.encode(): Gaussian(2.0),
     }
     for content, release in files.items():
-        assert mechanism_of(settings_of(callbacks, content)) == release
+        assert mechanism_of(settings_of(content)) == release
 
 
-def test_a_ledger_that_contradicts_itself_is_refused(callbacks: Callbacks) -> None:
+def test_a_ledger_that_contradicts_itself_is_refused() -> None:
     changed = make_ledger().model_copy(update={"divisor": 40.0})
-    address, complaint = callbacks.ledger(sent(changed.to_json().encode()), "x.json")
-    assert not isinstance(address, str)
-    assert "contradicts itself" in complaint
+    found = asked("ledger", files=[uploaded(changed.to_json())])
+    assert found["address"] == ""
+    assert "contradicts itself" in found["parts"]["ledger-said"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"kind": "x"}', b'{"schema": "y"}', b"\xff", b"[" * 9999])
-def test_a_file_that_says_nothing_is_one_line(callbacks: Callbacks, content: bytes) -> None:
-    address, complaint = callbacks.ledger(sent(content), "\u202ex.json")
-    assert not isinstance(address, str)
+def test_a_file_that_says_nothing_is_one_line(content: bytes) -> None:
+    found = asked("ledger", files=[uploaded(content, "\u202ex.json")])
+    complaint = found["parts"]["ledger-said"]
+    assert found["address"] == ""
     assert 0 < len(complaint) < 700
     assert "\n" not in complaint
     assert "\u202e" not in complaint
@@ -127,23 +122,23 @@ def test_the_copied_command_of_a_file_gives_the_numbers_of_the_page(
     )
 
 
-def test_a_certificate_is_taken_away_and_verifies(callbacks: Callbacks) -> None:
-    settings = {**DEFAULTS, "mechanism": "gaussian", "noise_multiplier": "2", "attackers": "relaxed,membership"}
-    sent_file, said = callbacks.certificate(1, {"settings": settings, "session": "s", "turn": 3})
-    assert said == "certificate written"
-    assert sent_file["filename"] == "reticent-certificate.html"
-    document = certificate_page.embedded(sent_file["content"], "x")
-    assert certificate_page.first_difference(sent_file["content"], document) is None
+def test_a_certificate_is_taken_away_and_verifies() -> None:
+    found = asked("certificate", mechanism="gaussian", noise_multiplier="2", attackers="relaxed,membership")
+    assert found["parts"]["told"] == "reticent-certificate.html written"
+    name, page = found["file"]
+    assert name == "reticent-certificate.html"
+    document = certificate_page.embedded(page, "x")
+    assert certificate_page.first_difference(page, document) is None
     assert verify(document).accepted
     assert [a.adversary for a in document.assessments] == ["worst-case", "relaxed", "membership"]
     assert "no run" in document.declared.subject
 
 
 @pytest.mark.parametrize("noise", ["", "1e-300", "x"])
-def test_no_certificate_is_one_line(callbacks: Callbacks, noise: str) -> None:
-    settings = {**DEFAULTS, "noise_multiplier": noise}
-    _, said = callbacks.certificate(1, {"settings": settings, "session": "s", "turn": 3})
-    assert said.startswith("Noise multiplier must be")
+def test_no_certificate_is_one_line(noise: str) -> None:
+    found = asked("certificate", noise_multiplier=noise)
+    assert found["file"] is None
+    assert found["parts"]["told"].startswith("Noise multiplier must be")
 
 
 def audit_folder(root: Path, done: int, total: object, gap: float) -> Path:
@@ -166,9 +161,9 @@ def test_a_running_audit_shows_tasks_done_and_time_left(tmp_path: Path) -> None:
     assert late is not None
     assert late.stopped
     assert "stopped" in str(opening_progress.page(late, "work"))
-    found = opened(source_of(None, None, str(folder), local=True), State.of({}), "light")  # type: ignore[arg-type]
-    assert found.running
-    assert "5 of 16" in str(found.page)
+    found = asked("open", path=str(folder))
+    assert found["next"] == "open"
+    assert "5 of 16" in str(found["parts"]["opened"])
 
 
 def test_an_audit_that_is_done_or_just_begun_says_so(tmp_path: Path) -> None:
@@ -183,19 +178,13 @@ def test_an_audit_that_is_done_or_just_begun_says_so(tmp_path: Path) -> None:
         opening_progress.read(audit_folder(tmp_path / "c", 1, "many", 1.0))
 
 
-def test_the_page_asks_again_while_an_audit_runs(
-    callbacks: Callbacks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = audit_folder(tmp_path / "work", 2, 4, 1.0)
-    asked = {"settings": DEFAULTS, "session": "s", "turn": 1}
-    monkeypatch.setattr("reticent.dashboard.callbacks.ctx", type("Ctx", (), {"triggered_id": "again"}))
-    page, complaint, *_, quiet = callbacks.open(1, None, None, 5, "light", str(folder), None, asked)
-    assert (complaint, quiet) == ("", False)
-    assert "2 of 4" in str(page)
-    *_, quiet = callbacks.open(1, None, None, 5, "light", str(tmp_path / "none"), None, asked)
-    assert quiet is True
+def test_the_page_asks_again_while_an_audit_runs(tmp_path: Path) -> None:
+    found = asked("open", path=str(audit_folder(tmp_path / "work", 2, 4, 1.0)))
+    assert (found["parts"]["open-message"], found["next"]) == ("", "open")
+    assert "2 of 4" in str(found["parts"]["opened"])
+    assert asked("open", path=str(tmp_path / "none"))["next"] is None
 
 
-def test_what_is_uploaded_changes_the_file_and_the_mechanism_only(callbacks: Callbacks) -> None:
-    address, _ = callbacks.ledger(sent(as_text(SCHEDULE).encode()), "x.json")
-    assert set(parse_qs(address)) == {"mechanism", "ledger"}
+def test_what_is_uploaded_changes_the_file_and_the_mechanism_only() -> None:
+    found = asked("ledger", files=[uploaded(as_text(SCHEDULE))])
+    assert set(parse_qs(found["address"])) == {"mechanism", "ledger"}

@@ -29,10 +29,10 @@ DRAGGED = 5
 
 def ask(served: Server, question: dict[str, Any]) -> str | None:
     """One stage; what comes next."""
-    status, body = talk(served, "POST", "explore", json.dumps(question))
+    status, body = talk(served, "POST", "answer", json.dumps(question))
     assert status == 200
     answer: dict[str, Any] = json.loads(body)
-    assert "figure" in answer or not answer or answer["next"], "a figure, or the next stage"
+    assert "figures" in answer or not answer or answer["next"], "a figure, or the next stage"
     return answer.get("next")
 
 
@@ -64,7 +64,7 @@ def test_twenty_pages_at_once(served: Server) -> None:
                     turn, started = turn + 1, time.monotonic()
                     settings["noise_multiplier"] = f"{rng.uniform(0.8, 3):.3g}"
                     asked = {"settings": settings, "session": str(number), "turn": turn, "theme": "light"}
-                    stage = ask(served, {**asked, "stage": "first"})
+                    stage = ask(served, {**asked, "stage": "explore"})
                     first.append(time.monotonic() - started)
                     while stage and place == DRAGGED - 1:
                         stage = ask(served, {**asked, "stage": stage})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Declaration
 from reticent.curves import GaussianTradeOff
-from reticent.dashboard.asked import answer_to
+from reticent.dashboard.asked import Asked, answer_to
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
 from reticent.dashboard.sheet import sheet
@@ -27,6 +26,7 @@ from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.ledger import RunLedger
 from tests.certificates.ledgers import shuffled
+from tests.dashboard.conftest import uploaded
 
 STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers": ""})
 LEDGER = {
@@ -79,9 +79,17 @@ def text_of(page: Any) -> str:
     return text_of(getattr(page, "children", None) or "")
 
 
-def shown(name: str, content: bytes | str) -> Any:
+class Page(NamedTuple):
+    """What the page shows of a file."""
+
+    page: Any
+    figure: Any
+
+
+def shown(name: str, content: bytes | str) -> Page:
     raw = content.encode() if isinstance(content, str) else content
-    return opened(Source(name, raw), STATE, "light")
+    found = opened(Source(name, raw), STATE, "light")
+    return Page(found.parts["opened"], found.figures["open-figure"])
 
 
 def test_a_ledger_is_checked_and_can_be_explored() -> None:
@@ -148,7 +156,7 @@ def test_a_certificate_shows_whole_sentences_and_what_its_policy_says() -> None:
     made = certify(
         DPSGD(1.1, 0.01, 1000), Declaration(subject="demo", created="2026-11-22"), adversaries=who, policy=policy
     )
-    page = opened(Source("certificate.json", made.to_json().encode()), STATE, "light")
+    page = shown("certificate.json", made.to_json())
     words = text_of(page.page)
     assert max(len(str(one.sentence)) for one in made.assessments) > 300
     for one in made.assessments:
@@ -183,29 +191,45 @@ def test_a_damaged_audit_names_its_first_fault() -> None:
             parsed({**document, **broken})
 
 
+def source(*files: tuple[str, str], path: str = "", local: bool = True) -> Source:
+    return source_of(Asked(STATE, "page", 1, "open", files=files, path=path, local=local))
+
+
 def test_only_this_machine_may_name_paths(tmp_path: Path) -> None:
     place = tmp_path / "ledger.json"
     place.write_text(json.dumps(LEDGER))
-    assert source_of(None, None, str(place), local=True) is not None
+    assert source(path=str(place)).name == "ledger.json"
     with pytest.raises(ArtifactError, match="upload the file"):
-        source_of(None, None, str(place), local=False)
-    assert source_of(None, None, "", local=True) is None
+        source(path=str(place), local=False)
+    with pytest.raises(ArtifactError, match="no file was chosen"):
+        source()
 
 
-@pytest.mark.parametrize("path", ["/dev/zero", "/no/such/file", "x\0y", "a" * 2000, 7, "/proc/self/mem"])
-def test_what_is_no_plain_file_is_refused(path: object) -> None:
-    with pytest.raises(ReticentError):
-        source_of(None, None, path, local=True)
+@pytest.mark.parametrize("path", ["/dev/zero", "/no/such/file", "x\0y", "a" * 2000, "/proc/self/mem"])
+def test_what_is_no_plain_file_is_refused(path: str) -> None:
+    with pytest.raises((ReticentError, OSError)):
+        source(path=path)
 
 
 def test_large_files_are_refused_before_they_are_decoded(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="8 MiB"):
-        source_of("data:," + "A" * (2 * LARGEST), "big.json", None, local=True)
+        source(("data:," + "A" * (2 * LARGEST), "big.json"))
     big = tmp_path / "big.json"
     with big.open("wb") as stream:
         stream.truncate(LARGEST + 1)
     with pytest.raises(ArtifactError):
-        source_of(None, None, str(big), local=True)
-    sent = source_of("data:;base64," + base64.b64encode(b"{}").decode(), "\u202ex.json", None, local=False)
-    assert sent is not None
-    assert "\u202e" not in sent.name
+        source(path=str(big))
+    content, _ = uploaded("{}")
+    assert "\u202e" not in source((content, "\u202ex.json"), local=False).name
+
+
+@pytest.mark.parametrize("schema", ["reticent.watch/1", "reticent.ledger/1"])
+def test_a_ledger_of_an_earlier_version_says_what_to_do(schema: str) -> None:
+    with pytest.raises(ArtifactError, match="run the training again with this version"):
+        shown("ledger.json", json.dumps({"schema": schema}))
+
+
+def test_the_file_that_a_watch_saves_is_opened(tmp_path: Path) -> None:
+    shuffled().save(tmp_path / "ledger.json")
+    page = shown("ledger.json", (tmp_path / "ledger.json").read_bytes()).page
+    assert "agree with each other" in text_of(page)

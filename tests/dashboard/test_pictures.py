@@ -10,6 +10,7 @@ import pytest
 
 from experiments.worst_advantage import advantage
 from reticent.adversaries import Adversary, Membership, Mixed, Relaxed, WorstCase
+from reticent.adversaries.screen import screen_assessment
 from reticent.certificates.sentences import even_guess, percent
 from reticent.dashboard.comparing import limit_of, map_figure
 from reticent.dashboard.figures import empty, risk_figure
@@ -17,7 +18,7 @@ from reticent.dashboard.naming import remarks
 from reticent.dashboard.readings import assessed, points, protected, summary
 from reticent.dashboard.sheet import as_html
 from reticent.dashboard.state import State
-from reticent.dashboard.words import accuracy, answer_line, cards
+from reticent.dashboard.words import accuracy, answer_line, cards, number_line
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.risk import success
@@ -154,3 +155,23 @@ def test_the_map_is_true_or_empty(noise: float) -> None:
 )
 def test_the_line_on_the_map_is_the_target(settings: dict[str, str], limit: float | None) -> None:
     assert limit_of(State.of(settings)) == (None if limit is None else pytest.approx(limit, rel=1e-12, abs=0))
+
+
+def test_the_number_stands_beside_that_of_a_blind_guess() -> None:
+    shown = [assessed(WorstCase(), RUN, one) for one in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)]
+    text = as_html(number_line(shown))
+    assert text.startswith('<span class="blind">50%<small>blind guessing</small></span>')
+    assert text.count("at most, ") == 2
+    for one in shown:
+        assert f"<strong>{percent(even_guess(summary(one)), up=True)}</strong>" in text
+    estimate = screen_assessment(WorstCase(), RUN, Neighbouring.ADD_REMOVE)
+    assert estimate is not None
+    assert "about, add-remove" in as_html(number_line([estimate]))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_names_stand_where_no_other_name_does(view: str) -> None:
+    shown = [*found(RUN, WorstCase(), Relaxed(), Mixed()), assessed(WorstCase(), RUN, Neighbouring.REPLACE)]
+    notes = risk_figure(shown, view, "light")["layout"]["annotations"]
+    assert len(notes) == 4
+    assert all("bgcolor" not in note for note in notes), "a name has nothing to hide a line with"

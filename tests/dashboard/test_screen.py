@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import pytest
 
 from reticent.adversaries import Adversary, Claim, Mixed, Relaxed, WorstCase
+from reticent.adversaries.screen import ACCURACY, ROUGH, screen_assessment
 from reticent.dashboard.comparing import map_figure
-from reticent.dashboard.exploring import explore
 from reticent.dashboard.readings import FPRS, answer, assessed, is_known
-from reticent.dashboard.screen import ACCURACY, ROUGH, screen_assessment
-from reticent.dashboard.state import DEFAULTS
 from reticent.dashboard.turns import Turns
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
 from reticent.samplers import Shuffled
+from tests.dashboard.conftest import asked
 
 RELATIONS = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
 
@@ -31,15 +29,8 @@ def furthest(release: DPSGD, relation: Neighbouring, who: Adversary = WorstCase(
     return float(max(np.max(out), 0.0))
 
 
-def asked(turns: Turns, stage: str, turn: int = 1, **changes: str) -> dict[str, Any]:
-    """What the page gets to see."""
-    sent = {"settings": {**DEFAULTS, **changes}, "session": "s", "turn": turn, "stage": stage, "theme": "light"}
-    found: dict[str, Any] = json.loads(explore(turns, sent))
-    return found
-
-
 def drawn_by(answer: dict[str, Any]) -> list[str]:
-    return [line["name"] for line in answer["figure"]["data"] if line.get("meta")]
+    return [line["name"] for line in answer["figures"]["figure"]["data"] if line.get("meta")]
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -110,7 +101,7 @@ def test_what_has_no_shortcut_waits_for_the_proof(release: Mechanism) -> None:
 def test_it_is_an_estimate_until_the_proven_curve_replaces_it() -> None:
     turns = Turns()
     changes = {"noise_multiplier": "2.718", "steps": "77", "attackers": "membership,mixed"}
-    first = asked(turns, "first", **changes)
+    first = asked("explore", turns, **changes)
     assert first["next"] == "proof"
     assert first["waiting"] == []
     assert first["parts"]["headline"].count("about") == 1
@@ -118,13 +109,13 @@ def test_it_is_an_estimate_until_the_proven_curve_replaces_it() -> None:
     assert "of the unknown direction 0.001" in first["parts"]["accuracy"]
     assert set(drawn_by(first)) == {"worst-case (estimate)", "membership (estimate)", "mixed (estimate)"}
     assert "python" not in first["parts"], "what is copied gives proven numbers"
-    proof = asked(turns, "proof", **changes)
+    proof = asked("proof", turns, **changes)
     assert proof["next"] is None
     assert "Asked whether" in proof["parts"]["headline"]
     assert proof["parts"]["accuracy"].startswith("Certificate accuracy: proven")
     assert set(drawn_by(proof)) == {"worst-case (bound)", "membership (bound)", "mixed (conditional)"}
     assert "Mixed" in proof["parts"]["python"]
-    known = asked(turns, "first", 2, **changes)
+    known = asked("explore", turns, 2, **changes)
     assert known["parts"]["accuracy"].startswith("Certificate accuracy"), "what is proven already is shown at once"
     assert known["next"] is None
 
@@ -135,24 +126,24 @@ def test_a_proof_that_was_given_up_is_not_known() -> None:
     assessed(who, release, who.relation)
     assert not is_known(who, release, None)
     changes = {"noise_multiplier": "2.7181", "steps": "77", "attackers": ""}
-    assert asked(Turns(), "first", **changes)["next"] == "proof"
+    assert asked("explore", **changes)["next"] == "proof"
     answer((who,), release, None)
     assert is_known(who, release, None)
-    assert asked(Turns(), "first", **changes)["next"] is None
+    assert asked("explore", **changes)["next"] is None
 
 
 def test_an_older_question_is_not_answered() -> None:
     turns = Turns()
-    assert "headline" in asked(turns, "first", 5, noise_multiplier="2.719")["parts"]
-    for stage in ("first", "proof"):
-        assert asked(turns, stage, 4, noise_multiplier="2.719") == {}
+    assert "headline" in asked("explore", turns, 5, noise_multiplier="2.719")["parts"]
+    for stage in ("explore", "proof"):
+        assert asked(stage, turns, 4, noise_multiplier="2.719") == {}
 
 
 @pytest.mark.parametrize("view", ["profile", "table"])
 def test_tails_and_tables_wait_for_the_proof(view: str) -> None:
-    first = asked(Turns(), "first", noise_multiplier="2.72", steps="78", attackers="", view=view)
+    first = asked("explore", noise_multiplier="2.72", steps="78", attackers="", view=view)
     assert first["parts"]["accuracy"].startswith("Certificate accuracy")
-    assert Claim.BOUND.value in first["figure"]["data"][-1]["name"]
+    assert Claim.BOUND.value in first["figures"]["figure"]["data"][-1]["name"]
 
 
 @pytest.mark.parametrize(

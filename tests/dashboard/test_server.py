@@ -58,7 +58,7 @@ def test_a_foreign_name_that_points_here_is_refused(client: Any, host: str) -> N
 
 def test_a_page_of_another_site_may_ask_nothing(client: Any) -> None:
     for origin in ("https://evil.example", "http://127.0.0.1:9999", "null"):
-        for place in ("/_dash-update-component", "/explore"):
+        for place in ("/_dash-update-component", "/answer"):
             assert client.post(place, json={}, headers={**HERE, "Origin": origin}).status_code == 403
 
 
@@ -71,7 +71,7 @@ def test_the_page_may_load_nothing_from_elsewhere_and_be_framed_by_nobody(client
 
 
 def test_large_requests_are_refused(client: Any) -> None:
-    for place in ("/_dash-update-component", "/explore"):
+    for place in ("/_dash-update-component", "/answer"):
         answer = client.post(place, data=b"0" * (LARGEST_REQUEST + 1), headers=HERE, content_type="application/json")
         assert answer.status_code == 413
         assert len(answer.get_data()) < 100
@@ -90,7 +90,7 @@ class TestToken:
         stranger = client_of(known=False)
         answer = stranger.get(path, headers=HERE)
         assert (answer.status_code, answer.content_type.partition(";")[0]) == (401, "text/plain")
-        for place in ("/_dash-update-component", "/explore", "/?token=s3cret"):
+        for place in ("/_dash-update-component", "/answer", "/?token=s3cret"):
             assert stranger.post(place, json={}, headers=HERE).status_code == 401
         wrong = {**HERE, "Cookie": "reticent_token_8050=s3cre; reticent_token=s3cret; reticent_token_8051=s3cret"}
         assert stranger.get("/", headers=wrong).status_code == 401
@@ -112,7 +112,7 @@ class TestToken:
     def test_without_it_nothing_is_shown(self, guarded: Any, path: str) -> None:
         answer = guarded.get(path, headers={"Host": "192.168.0.7:8050"})
         assert answer.status_code == 401
-        assert guarded.post("/explore", json={}, headers={"Host": "192.168.0.7:8050"}).status_code == 401
+        assert guarded.post("/answer", json={}, headers={"Host": "192.168.0.7:8050"}).status_code == 401
         assert len(answer.get_data()) < 100
 
     def test_it_moves_from_the_address_into_a_cookie(self, client_of: Callable[..., Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,10 +11,10 @@ from hypothesis import strategies as st
 from reticent.adversaries import Mixed, WorstCase
 from reticent.calibration import Advantage, EpsilonAtDelta
 from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
-from reticent.dashboard.layout import CONTROLS, made_styles
+from reticent.dashboard.layout import CONTROLS, made_styles, page
 from reticent.dashboard.state import (
     DEFAULTS,
-    PINNED,
+    SETTINGS,
     State,
     adversaries_of,
     mechanism_of,
@@ -25,6 +27,7 @@ from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Selectio
 from reticent.pairs import NegativeBinomial
 from reticent.pairs.runs import RUNS
 from reticent.samplers import FixedSize
+from tests.dashboard.conftest import asked
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)
 STATES = st.fixed_dictionaries(
@@ -90,8 +93,15 @@ def test_the_fields_of_a_law_are_seen_where_it_is_chosen() -> None:
         assert f"body[data-selection={law}] .f-mean_runs{{display:grid}}" in rules
     assert "[data-selection=negative-binomial] .f-shape{display:grid}" in rules
     assert "[data-selection=geometric] .f-shape" not in rules
-    assert {"selection", "mean_runs", "shape"} <= set(PINNED)
+    assert all(SETTINGS[name].compared for name in ("selection", "mean_runs", "shape"))
     assert "selection" in CONTROLS
+
+
+def test_the_server_says_where_sliders_lie() -> None:
+    """The page's script read numbers by itself, too."""
+    numbers = asked("explore", noise_multiplier="1,5", sample_rate="10%", steps="x")["numbers"]
+    assert (numbers["noise_multiplier"], numbers["sample_rate"]) == (1.5, 0.1)
+    assert "steps" not in numbers
 
 
 def test_the_worst_case_is_always_asked() -> None:
@@ -133,3 +143,24 @@ def test_a_bad_field_is_named(name: str, text: str) -> None:
 def test_what_no_browser_sends_is_refused(given: object) -> None:
     with pytest.raises(ParameterError):
         State.of(given)
+
+
+def test_what_few_people_set_is_folded_and_mechanisms_are_called_in_words() -> None:
+    labels = {name: each.label for name, each in RELEASED.items()}
+    assert labels["matrix"] == "Correlated noise"
+    assert labels["guarantee"] == "A stated epsilon"
+    assert labels["filtered-gaussian"] == "Gaussian, within a budget"
+    folded = {name for name, p in PARAMETERS.items() if p.folded}
+    assert folded == {"draws_per_step", "dimension"}
+    (more,) = (piece for piece in everything(page(local=True)) if getattr(piece, "id", None) == "more")
+    inside = {getattr(piece, "id", None) for piece in everything(more)}
+    assert {"field-draws_per_step", "field-dimension", "selection", "relation"} <= inside
+    assert "field-noise_multiplier" not in inside
+
+
+def everything(piece: object) -> Iterator[object]:
+    """A piece of the page, and all that is in it."""
+    yield piece
+    inner = getattr(piece, "children", None)
+    for one in inner if isinstance(inner, list) else [inner] if inner is not None else []:
+        yield from everything(one)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reticent.dashboard.calibrating import search, worst_there
 from reticent.dashboard.readings import Answer, answer, points, record
+from reticent.dashboard.searching import search, worst_there
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.dashboard.takeaway import (
     calibration_command,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from dataclasses import replace
@@ -18,20 +17,18 @@ from reticent.certificates.page import render_html
 from reticent.certificates.policy import Limit, Policy
 from reticent.certificates.schema import Declaration
 from reticent.dashboard.explaining import explanation, place_of_name
-from reticent.dashboard.exploring import explore
 from reticent.dashboard.judging import judge
 from reticent.dashboard.planning import budget_figure, budget_of
 from reticent.dashboard.readings import assessed
 from reticent.dashboard.sheet import as_html
 from reticent.dashboard.state import State, mechanism_of, target_of
-from reticent.dashboard.taking import Taking
-from reticent.dashboard.turns import Turns
-from reticent.dashboard.two_certificates import differences
+from reticent.dashboard.two_certificates import compared, differences, summary
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism
 from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage
 from reticent.samplers import Shuffled
+from tests.dashboard.conftest import asked, uploaded
 
 RUN = DPSGD(1.1, 0.01, 1000)
 POLICY = """
@@ -44,95 +41,83 @@ accept_conditions: [public-divisor, clipped, planned-steps, poisson-draws, start
 """
 
 
-@pytest.fixture
-def taking() -> Taking:
-    return Taking(Turns())
-
-
-def sent(**values: str) -> dict[str, Any]:
-    return {"settings": dict(State.of(values).values), "session": "page", "turn": 1}
-
-
-def uploaded(text: str) -> str:
-    return "data:;base64," + base64.b64encode(text.encode()).decode()
+def kept(policy: str) -> dict[str, str]:
+    """The settings that a chosen policy becomes."""
+    return dict(parse_qsl(asked("policy", files=[uploaded(policy, "policy.yaml")])["address"]))
 
 
 class TestAPolicyOverTheNumbers:
-    def parts(self, taking: Taking, text: str = POLICY, **more: str) -> dict[str, Any]:
-        address, said = taking.policy(uploaded(text), "policy.yaml")
-        assert said == ""
-        kept = dict(parse_qsl(address))
-        found: dict[str, Any] = json.loads(explore(Turns(), {**sent(**kept, **more), "stage": "proof"}))["parts"]
+    def parts(self, text: str = POLICY, **more: str) -> dict[str, Any]:
+        found: dict[str, Any] = asked("proof", **kept(text), **more)["parts"]
         return found
 
-    def judged(self, taking: Taking, text: str = POLICY, **more: str) -> str:
-        found = self.parts(taking, text, **more)
+    def judged(self, text: str = POLICY, **more: str) -> str:
+        found = self.parts(text, **more)
         return json.dumps([found[name] for name in ("verdict", "policy", "cards")], ensure_ascii=False)
 
-    def test_each_limit_says_what_became_of_it(self, taking: Taking) -> None:
-        found = self.judged(taking, mechanism="gaussian", noise_multiplier="2")
+    def test_each_limit_says_what_became_of_it(self) -> None:
+        found = self.judged(mechanism="gaussian", noise_multiplier="2")
         assert "The policy: 1 of 3 requirements is not met." in found
         assert "epsilon at delta 1e-06 is 2.255, allowed is at most 1." in found
         assert "advantage is 0.1975, allowed is at most 0.2." in found
 
-    def test_each_verdict_is_at_the_number_that_it_judges(self, taking: Taking) -> None:
+    def test_each_verdict_is_at_the_number_that_it_judges(self) -> None:
         more = POLICY.replace("limits:", "limits:\n  - {measure: advantage, adversary: relaxed, at_most: 0.01}")
-        cards = self.parts(taking, more, mechanism="gaussian", noise_multiplier="2")["cards"]
+        cards = self.parts(more, mechanism="gaussian", noise_multiplier="2")["cards"]
         worst, relaxed = (json.dumps(card) for card in cards)
         assert "epsilon at delta 1e-06" in worst
         assert "allowed is at most 0.01" not in worst
         assert "advantage is 0.05806, allowed is at most 0.01." in relaxed
-        shown = self.parts(taking, more, mechanism="gaussian", noise_multiplier="2", view="table")["table"]
+        shown = self.parts(more, mechanism="gaussian", noise_multiplier="2", view="table")["table"]
         cells = [json.dumps(row["props"]["children"][1]) for row in shown["props"]["children"][1]["props"]["children"]]
         assert "allowed: at most 0.2" in cells[0]
         assert "allowed: at most 0.01" in cells[1]
 
-    def test_a_number_that_is_met_and_one_that_is_not_are_told_from_what_they_rest_on(self, taking: Taking) -> None:
+    def test_a_number_that_is_met_and_one_that_is_not_are_told_from_what_they_rest_on(self) -> None:
         text = POLICY.replace("clipped, ", "")
-        found = self.judged(taking, text, mechanism="gaussian", noise_multiplier="2")
+        found = self.judged(text, mechanism="gaussian", noise_multiplier="2")
         assert "allowed is at most 0.2. The number is met, but it rests on clipped (declared)" in found
         assert "allowed is at most 1. And it rests on clipped (declared)" in found
 
-    def test_who_is_not_shown_is_said_to_be_missing(self, taking: Taking) -> None:
+    def test_who_is_not_shown_is_said_to_be_missing(self) -> None:
         text = POLICY.replace("limits:", "limits:\n  - {measure: advantage, adversary: mixed, at_most: 0.9}")
-        said = json.dumps(self.parts(taking, text, attackers="")["policy"])
+        said = json.dumps(self.parts(text, attackers="")["policy"])
         assert "mixed: advantage at most 0.9 (add-remove): this attacker is not shown with these parameters" in said
 
     @pytest.mark.parametrize("limit", ["0.197412", "0.197413"])
-    def test_digits_never_contradict_a_verdict(self, taking: Taking, limit: str) -> None:
-        found = self.judged(taking, POLICY.replace("0.2,", f"{limit},"), mechanism="gaussian", noise_multiplier="2")
+    def test_digits_never_contradict_a_verdict(self, limit: str) -> None:
+        found = self.judged(POLICY.replace("0.2,", f"{limit},"), mechanism="gaussian", noise_multiplier="2")
         stated, allowed = re.findall(r"advantage is ([\d.]+), allowed is at most ([\d.]+)\.", found)[0]
         assert (float(stated) <= float(allowed)) == (limit == "0.197413")
 
-    def test_it_says_what_certify_says(self, taking: Taking) -> None:
-        policy = Policy.model_validate(json.loads(dict(parse_qsl(taking.policy(uploaded(POLICY), "p")[0]))["policy"]))
+    def test_it_says_what_certify_says(self) -> None:
+        policy = Policy.model_validate(json.loads(kept(POLICY)["policy"]))
         declared = Declaration(subject="plan", created="2026-11-23")
         made = certify(Gaussian(2.0), declared, adversaries=(WorstCase(),), policy=policy)
         assert made.requirements
-        shown = self.judged(taking, mechanism="gaussian", noise_multiplier="2", attackers="")
+        shown = self.judged(mechanism="gaussian", noise_multiplier="2", attackers="")
         for passed, word in ((True, "met: "), (False, "not met: ")):
             assert shown.count(f'"{word}"') == sum(one.passed is passed for one in made.requirements)
 
-    def test_an_estimate_is_not_judged(self, taking: Taking) -> None:
-        kept = dict(parse_qsl(taking.policy(uploaded(POLICY), "p")[0]))
-        first = json.loads(explore(Turns(), {**sent(**kept, noise_multiplier="1.2345"), "stage": "first"}))
+    def test_an_estimate_is_not_judged(self) -> None:
+        first = asked("explore", **kept(POLICY), noise_multiplier="1.2345")
         assert first["parts"]["verdict"] == "The policy waits for the proof."
         assert "allowed" not in json.dumps(first["parts"])
 
     @pytest.mark.parametrize("text", ["", "limits: []", "{", POLICY + "\nfoo: 1"])
-    def test_what_is_no_policy_is_one_line(self, taking: Taking, text: str) -> None:
-        said = taking.policy(uploaded(text), "policy.yaml")[1]
+    def test_what_is_no_policy_is_one_line(self, text: str) -> None:
+        said = asked("policy", files=[uploaded(text, "policy.yaml")])["parts"]["policy-said"]
         assert said.startswith("policy.yaml")
         assert "\n" not in said
 
     def test_an_address_with_a_bad_policy_is_one_line(self) -> None:
-        answer = json.loads(explore(Turns(), {**sent(policy='{"limits": 1}'), "stage": "first"}))
+        answer = asked("explore", policy='{"limits": 1}')
         assert "the policy" in answer["parts"]["message"]
 
 
 def test_what_was_asked_before_is_answered_alike() -> None:
-    asked = sent(mechanism="gaussian", noise_multiplier="3.21", attackers="attribute")
-    proof, again = (json.loads(explore(Turns(), {**asked, "stage": stage})) for stage in ("proof", "first"))
+    settings = {"mechanism": "gaussian", "noise_multiplier": "3.21", "attackers": "attribute"}
+    proof, again = (asked(stage, **settings) for stage in ("proof", "explore"))
     assert again["next"] is None
     assert again["parts"]["headline"] == proof["parts"]["headline"]
     assert proof["parts"]["headline"].count("right at most") == 2, "both questions, as the attacker asks the second"
@@ -172,15 +157,20 @@ class TestTheBudget:
         with pytest.raises(UnsupportedError, match="epochs are known of DP-SGD only"):
             budget_of(Gaussian(1.0), target_of(State.of({})), None)
 
-    def test_other_panels_have_no_budget(self, taking: Taking) -> None:
-        assert taking.plan("x", "light", sent(panel="explore"))[2] == "unseen"
-        assert taking.plan("x", "light", sent(panel="calibrate"))[2] == ""
+    def test_the_page_has_a_budget_where_there_are_epochs(self) -> None:
+        assert asked("plan", panel="calibrate", mechanism="gaussian")["parts"] == {"planned": ""}
+        found = asked("plan", panel="calibrate")
+        assert "epochs" in found["parts"]["planned"]
+        assert found["figures"]["plan-figure"]["data"]
 
 
 class TestTwoCertificates:
     def made(self, noise: float, subject: str = "a") -> Any:
         declared = Declaration(subject=subject, created="2026-11-23")
         return certify(Gaussian(noise), declared, adversaries=(WorstCase(),))
+
+    def compared(self, *files: Any) -> str:
+        return json.dumps(asked("certificates", files=list(files))["parts"]["certificates-compared"])
 
     def test_every_change_is_a_row(self) -> None:
         rows = {row[0]: row[1:] for row in differences(self.made(2.0), self.made(1.0, "b"))}
@@ -190,21 +180,19 @@ class TestTwoCertificates:
         assert any("advantage" in name and one == "0.1975" for name, (one, _) in rows.items())
         assert "Issuer" not in rows
 
-    def test_alike_ones_say_so(self, taking: Taking) -> None:
+    def test_alike_ones_say_so(self) -> None:
         text = self.made(2.0).to_json()
-        said = taking.certificates([uploaded(text), uploaded(text)], ["one.json", "one.json"])
-        assert "say the same" in str(said)
-        page = taking.certificates([uploaded(text), uploaded(render_html(self.made(1.0)))], ["one", "two"])
-        assert "noise multiplier" in str(page)
+        assert "say the same" in self.compared(uploaded(text, "one.json"), uploaded(text, "one.json"))
+        page = self.compared(uploaded(text, "one"), uploaded(render_html(self.made(1.0)), "two"))
+        assert "noise multiplier" in page
 
-    @pytest.mark.parametrize("given", [None, [], [uploaded("{}")], [uploaded("{}")] * 2, ["x", "y"]])
-    def test_anything_else_is_one_line(self, taking: Taking, given: Any) -> None:
-        names = ["a"] * len(given) if given else given
-        assert isinstance(taking.certificates(given, names), str)
+    @pytest.mark.parametrize("given", [None, [], [uploaded("{}")], [uploaded("{}")] * 2, ["x", "y"], [["x", "a"]] * 2])
+    def test_anything_else_is_one_line(self, given: Any) -> None:
+        assert isinstance(asked("certificates", files=given)["parts"]["certificates-compared"], str)
 
-    def test_names_and_texts_stay_texts(self, taking: Taking) -> None:
+    def test_names_and_texts_stay_texts(self) -> None:
         a, b = self.made(2.0, "<script>x</script>"), self.made(2.0, "b")
-        found = taking.certificates([uploaded(a.to_json()), uploaded(b.to_json())], ["<b>", "b"])
+        found = compared((a.to_json(), "<b>"), (b.to_json(), "b"))
         assert "<script>" not in as_html(found)
 
 
@@ -219,10 +207,11 @@ class _Seen(HTMLParser):
         self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
 
 
-def test_a_page_to_send_is_whole_and_asks_for_nothing(taking: Taking) -> None:
-    given, said = taking.sheet(1, sent(attackers="relaxed", policy=""))
-    assert said == "page written"
-    text = given["content"]
+def test_a_page_to_send_is_whole_and_asks_for_nothing() -> None:
+    given = asked("sheet", attackers="relaxed", policy="")
+    assert given["parts"]["told"] == "reticent-plan.html written"
+    name, text = given["file"]
+    assert name.endswith(".html")
     seen = _Seen()
     seen.feed(text)
     assert not seen.tags & {"script", "link", "img", "iframe"}
@@ -264,3 +253,33 @@ def test_what_is_not_met_does_not_look_good() -> None:
     (rows,) = judge(policy, Gaussian(2.0), [WorstCase().assess(Gaussian(2.0))]).rows.values()
     looks = [(row.children[1].children, row.className) for row in rows.children]
     assert looks == [("not met: ", "bad"), ("met: ", "good")]
+
+
+def test_nothing_is_explained_twice_or_with_marks_of_code() -> None:
+    found = [assessed(who, RUN, who.relation) for who in (WorstCase(), Relaxed())]
+    text = as_html(explanation(found))
+    assert "*" not in text.replace("**kw", "")
+    assert "`" not in text
+    shared = set(found[0].theorems) & set(found[1].theorems)
+    assert shared
+    for key in shared:
+        assert text.count(THEOREMS[key].says[:40].replace("'", "&#x27;")) <= 1
+        assert f"<strong>{key}</strong>" in text
+    assert "As above: " in text
+
+
+def test_a_comparison_begins_with_a_prompt() -> None:
+    alone = asked("compare", panel="compare")
+    assert alone["parts"]["compare-table"] == ""
+    assert alone["parts"]["compared"].startswith("Keep these settings as A")
+    both = asked("compare", panel="compare", pinned="noise_multiplier=2")
+    assert both["parts"]["compared"].startswith("B reveals more than A")
+    assert both["parts"]["compare-table"]
+
+
+def test_two_certificates_are_summed_up_before_every_line() -> None:
+    made = [TestTwoCertificates().made(noise) for noise in (2.0, 1.0)]
+    assert summary(*made) == ["Right guesses at most, add-remove: 59.9%, then 69.2%.", "noise multiplier: 2, then 1."]
+    page = compared((made[0].to_json(), "one"), (made[1].to_json(), "two"))
+    kinds = [type(piece).__name__ for piece in page]
+    assert kinds == ["Ul", "P", "Details"]

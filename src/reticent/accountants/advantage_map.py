@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,6 +23,35 @@ from reticent.pairs import Neighbouring
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
 _BLOCK = 500_000  # elements of one array
+_DOUBTFUL = 0.02  # share of cells that may be interpolated
+
+
+@lru_cache(maxsize=16)
+def filled_map(
+    noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring, floor: float
+) -> tuple[list[list[float | None]], tuple[float, ...]]:
+    """``advantage_map`` for a picture: its rows, with single cells in doubt interpolated, and their noises.
+
+    Args:
+        noises, rates, steps, relation: as there, increasing.
+        floor: rows in doubt below this noise are left out.
+
+    Returns:
+        Rows with None where too many cells are in doubt, and the noise of each row.
+    """
+    quick = advantage_map(np.array(noises), np.array(rates), steps, relation)
+    doubt = np.isnan(quick)
+    first = next((k for k, noise in enumerate(noises) if noise >= floor or not doubt[k].any()), 0)
+    known, noises = _filled(quick[first:], np.log(noises[first:])), noises[first:]
+    return [[None if math.isnan(value) else value for value in row] for row in known.tolist()], noises
+
+
+def _filled(values: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Single cells in doubt, from those above and below; where many are, they stay empty."""
+    doubt = np.isnan(values)
+    if doubt.mean() > _DOUBTFUL or doubt[[0, -1]].any():
+        return values
+    return np.array([np.interp(logs, logs[~gaps], row[~gaps]) for row, gaps in zip(values.T, doubt.T, strict=True)]).T
 
 
 def advantage_map(

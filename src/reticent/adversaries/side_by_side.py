@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from reticent.mechanisms import Mechanism, Neighbouring
 
 _THRESHOLDS = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0])
 _TOLERANCE = 1e-6
+Ask = Callable[[Adversary, Mechanism, Neighbouring, Method, Witness | None], Assessment]
+"""Answers for one attacker."""
 
 
 def assess(
@@ -23,6 +25,7 @@ def assess(
     neighbouring: Neighbouring | None = None,
     method: Method | None = None,
     witness: Witness | None = None,
+    ask: Ask = assess_seen,
 ) -> tuple[Assessment, ...]:
     """Assess each adversary, in the order given, with the worst case of each relation used.
 
@@ -32,19 +35,20 @@ def assess(
         neighbouring: None means each adversary's own ``relation``.
         method: None means each adversary's own; one that does not answer it uses its own and says so.
         witness: the ledger of the run; None where only parameters are known.
+        ask: who answers for one attacker.
 
     Raises:
         DominanceError: a certified curve came out stronger than the worst case of the same release.
         UnsupportedError: nothing is proven for one of the combinations.
     """
     results = [
-        _assessed(adversary, mechanism, neighbouring or adversary.relation, method, witness)
+        _assessed(adversary, mechanism, neighbouring or adversary.relation, method, witness, ask)
         for adversary in adversaries
     ]
     worst = {r.neighbouring: r for r in results if isinstance(r.adversary, WorstCase)}
     for result in tuple(results):
         if result.neighbouring not in worst:
-            worst[result.neighbouring] = assess_seen(WorstCase(), mechanism, result.neighbouring, Method.EXACT, witness)
+            worst[result.neighbouring] = ask(WorstCase(), mechanism, result.neighbouring, Method.EXACT, witness)
             results.append(worst[result.neighbouring])
         check_dominance(result, worst[result.neighbouring])
     return tuple(results)
@@ -56,6 +60,7 @@ def assess_answerable(
     neighbouring: Neighbouring | None = None,
     method: Method | None = None,
     witness: Witness | None = None,
+    ask: Ask = assess_seen,
 ) -> tuple[tuple[Assessment, ...], dict[str, str]]:
     """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name.
 
@@ -64,7 +69,7 @@ def assess_answerable(
         adversaries: who attacks, in the order of the answers.
         neighbouring: None means each adversary's own ``relation``.
         method: None means each adversary's own.
-        witness: as for ``assess``.
+        witness, ask: as for ``assess``.
 
     Returns:
         The assessments, each once; and why others were left out, by name of the adversary.
@@ -76,7 +81,7 @@ def assess_answerable(
     skipped: dict[str, str] = {}
     for adversary in adversaries:
         try:
-            result, *worst = assess(mechanism, [adversary], neighbouring, method, witness)
+            result, *worst = assess(mechanism, [adversary], neighbouring, method, witness, ask)
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
             continue
@@ -92,12 +97,13 @@ def _assessed(
     neighbouring: Neighbouring,
     method: Method | None,
     witness: Witness | None,
+    ask: Ask,
 ) -> Assessment:
     own = adversary.methods[0]
     if method is None or method in adversary.methods:
-        return assess_seen(adversary, mechanism, neighbouring, method or own, witness)
+        return ask(adversary, mechanism, neighbouring, method or own, witness)
     instead = f"Method {method.value} is not known here: {own.value} instead."
-    return assess_seen(adversary, mechanism, neighbouring, own, witness).prefaced(instead)
+    return ask(adversary, mechanism, neighbouring, own, witness).prefaced(instead)
 
 
 def check_dominance(result: Assessment, worst: Assessment) -> None:

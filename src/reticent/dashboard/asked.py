@@ -1,16 +1,15 @@
-"""One question of one page, read from what a browser sent."""
+"""One question of one page, read from what a browser sent, and what the page gets to see."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from reticent.dashboard.readings import Answer, answer
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
-from reticent.errors import ParameterError, ReticentError
+from reticent.errors import ParameterError
 
-FAILURES = (ReticentError, ArithmeticError, MemoryError, RecursionError, ValueError)
-"""What is shown as one line: an error of ours, and what numbers beyond all use end in, deep inside."""
 _SHORT = 80
 
 
@@ -21,32 +20,71 @@ class Asked:
     Attributes:
         settings: of the page.
         page: which page asks; random text.
-        turn: grows with each question of that page.
+        turn: grows with each change of that page.
+        stage: what is asked.
         theme: ``light`` or ``dark``.
+        files: chosen files, each its content as browsers send it and its name.
+        path: of a file of this machine.
+        local: whether the page is served to this machine alone.
     """
 
     settings: State
     page: str
-    turn: float
-    theme: str
+    turn: int
+    stage: str
+    theme: str = "light"
+    files: tuple[tuple[str, str], ...] = ()
+    path: str = ""
+    local: bool = False
 
     @classmethod
-    def of(cls, sent: Any, theme: Any) -> Asked:
+    def of(cls, sent: Any, *, local: bool = False) -> Asked:
         """From what a browser sent.
 
         Raises:
             ParameterError: it is not what the page sends.
         """
-        if not isinstance(sent, dict) or not isinstance(sent.get("session"), str) or len(sent["session"]) > _SHORT:
+        stage = sent.get("stage") if isinstance(sent, dict) else None
+        if not isinstance(stage, str):
+            raise ParameterError("stage", type(sent).__name__, "one that the page asks for")
+        page, turn, files, path = (sent.get(name) for name in ("session", "turn", "files", "path"))
+        if not isinstance(page, str) or len(page) > _SHORT:
             raise ParameterError("settings", type(sent).__name__, "what the page sends")
-        turn = sent.get("turn")
         if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn < 2**53:
             raise ParameterError("turn", str(turn)[:_SHORT], "a whole number")
-        return cls(State.of(sent.get("settings")), sent["session"], turn, "dark" if theme == "dark" else "light")
+        theme = "dark" if sent.get("theme") == "dark" else "light"
+        given = State.of(sent.get("settings")), page, turn, stage[:_SHORT], theme
+        return cls(*given, _files(files), path if isinstance(path, str) else "", local)
 
-    def sent(self) -> dict[str, Any]:
-        """As the browser sends it: the question again."""
-        return {"settings": dict(self.settings.values), "session": self.page, "turn": self.turn}
+
+def _files(sent: Any) -> tuple[tuple[str, str], ...]:
+    """Contents and names of what was chosen; nothing where it is not sent as the page sends it."""
+    pairs = sent if isinstance(sent, list) else []
+    found = (one for one in pairs if isinstance(one, list) and len(one) == 2 and isinstance(one[0], str))
+    return tuple((content, str(name)) for content, name in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an answer changes on the page.
+
+    Attributes:
+        parts: pieces by the id of their place.
+        figures: pictures by the id of theirs.
+        waiting: attackers that are still computed.
+        next: what is asked then; None where nothing is.
+        address: settings that change, as part of an address.
+        file: what the browser saves: a name and a text.
+        field: the setting that is wrong.
+    """
+
+    parts: Mapping[str, Any]
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
+    next: str | None = None
+    address: str = ""
+    file: tuple[str, str] | None = None
+    field: str = ""
 
 
 def answer_to(settings: State) -> Answer:

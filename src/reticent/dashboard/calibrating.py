@@ -3,108 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
+from urllib.parse import urlencode
 
-from reticent.adversaries import Adversary, Assessment, WorstCase, style_of
-from reticent.calibration import (
-    Advantage,
-    BayesSecurity,
-    Calibration,
-    EpsilonAtDelta,
-    Success,
-    Target,
-    TprAtFpr,
-    Unknown,
-    UnreachableError,
-    calibrate,
-    of_release,
-)
-from reticent.dashboard.catalogue import TARGETS
-from reticent.dashboard.figures import Figure, empty, fitted, traces
+from dash import html
+
+from reticent.adversaries import Adversary, style_of
+from reticent.calibration import Advantage, BayesSecurity, Calibration, EpsilonAtDelta, Success, Target, TprAtFpr
+from reticent.dashboard import words
+from reticent.dashboard.asked import Asked, Shown
+from reticent.dashboard.catalogue import TARGETS, UNKNOWNS
+from reticent.dashboard.figures import Figure, picture
 from reticent.dashboard.looks import GROUNDS
-from reticent.dashboard.naming import Line, names_of
-from reticent.dashboard.readings import assessed, points, summary
-from reticent.errors import NumericalError, ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.stopping import checkpoint
+from reticent.dashboard.naming import Line
+from reticent.dashboard.pieces import table
+from reticent.dashboard.readings import points, summary, worst_case
+from reticent.dashboard.searching import Searched, search, worst_there
+from reticent.dashboard.state import adversaries_of, mechanism_of, relation_of, target_of, unknown_of
+from reticent.dashboard.takeaway import calibration_command, calibration_python
+from reticent.dashboard.turns import Turns
+from reticent.errors import ReticentError
+from reticent.text import digits
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """What each attacker would allow, the worst case first; and why some allow nothing that is known."""
-
-    found: tuple[Calibration, ...]
-    skipped: dict[str, str]
+def for_any_attacker(turns: Turns, asked: Asked) -> Shown:
+    """What the worst case allows, and who comes next."""
+    who = adversaries_of(asked.settings)
+    return _calibrated(turns, asked, who[:1], waiting=tuple(w.name for w in who[1:]))
 
 
-_solved = lru_cache(maxsize=128)(calibrate)
+def for_each_attacker(turns: Turns, asked: Asked) -> Shown:
+    """What each attacker allows."""
+    return _calibrated(turns, asked, adversaries_of(asked.settings))
 
 
-@lru_cache(maxsize=128)
-def worst_there(calibration: Calibration) -> float:
-    """The risk that the target limits, under the worst case, at the answer."""
-    return calibration.worst_case().value
+def _calibrated(turns: Turns, asked: Asked, who: tuple[Adversary, ...], waiting: tuple[str, ...] = ()) -> Shown:
+    settings, target, what = asked.settings, target_of(asked.settings), UNKNOWNS[asked.settings["unknown"]][1]
+    release, unknown, relation = mechanism_of(settings), unknown_of(settings), relation_of(settings)
+    with turns.turn(asked.page, asked.turn):
+        found = search(release, unknown, target, who, relation)
+        if not found.found and not waiting:
+            raise ReticentError("; ".join(found.skipped.values()))
+        figure = calibration_figure(found, target, asked.theme)
+    parts: dict[str, Any] = {
+        "calibrated": f"No value is known that keeps {words.goal(target)} for any attacker.",
+        "calibrate-message": "",
+        "calibrate-table": calibration_table(found, target, what, waiting),
+        "calibrate-left-out": words.left_out(found.skipped),
+        "calibrate-python": "",
+        "calibrate-command": "",
+    }
+    if found.found:
+        best = found.found[0]
+        value = digits(best.value, 5, up=not best.unknown.risk_grows)
+        whom = "any attacker" if best.adversary.strongest else f"the {best.adversary.name} attacker"
+        parts["calibrated"] = f"{what.capitalize()} {value}: {words.goal(target)} for {whom}."
+        parts["calibrate-python"] = calibration_python(settings, found.found)
+        parts["calibrate-command"] = calibration_command(settings, found.found)
+    return Shown(parts, {"calibrate-figure": figure}, waiting, "rest" if waiting else "plan")
 
 
-def search(
-    mechanism: Mechanism,
-    unknown: Unknown,
-    target: Target,
-    adversaries: tuple[Adversary, ...],
-    relation: Neighbouring | None,
-) -> Searched:
-    """Search for each attacker in turn.
+def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str]) -> html.Table:
+    """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
+    reference = {c.neighbouring: c.value for c in searched.found if c.adversary.strongest}
+    risk = words.risk_of(target)
+    titles = ("attacker", what, f"{risk}, any attacker", f"{risk}, this attacker", "against worst case", "")
+    body, up = [], target.grows_with_risk
+    for c in searched.found:
+        worst, base = worst_there(c), reference.get(c.neighbouring)
+        unsafe = not target.met_by(worst)
+        ratio = "" if base is None else f"× {c.value / base:.3g}"
+        beyond = [html.Small("beyond the target")] if unsafe else []
+        cells = [
+            html.Td(html.Strong(c.unknown.words(c.value, 5)), className="n"),
+            html.Td([digits(worst, up=up), *beyond], className="n beyond" if unsafe else "n"),
+            html.Td(digits(c.achieved.value, up=up), className="n"),
+            html.Td(ratio, className="n"),
+            html.Td(_use(c)),
+        ]
+        body.append((words.attacker(c.adversary.name, c.neighbouring.value), cells))
+    later = [html.Td("computing …", colSpan=5, className="quiet")]
+    return table(titles, [*body, *((words.attacker(name), later) for name in waiting)])
 
-    Raises:
-        UnsupportedError: the mechanism has no such parameter.
-        ParameterError: a number is missing for the worst case.
-    """
-    of_release(unknown, mechanism).put(mechanism, 1.0)
-    found, skipped = [], {}
-    for who in adversaries:
-        checkpoint()
-        try:
-            found.append(_solved(mechanism, unknown, target, who, relation))
-        except (UnsupportedError, UnreachableError, ParameterError, NumericalError) as error:
-            skipped[who.name] = str(error)
-    return Searched(tuple(found), skipped)
+
+def _use(found: Calibration) -> html.Button:
+    settings: dict[str, Any] = {"data-settings": _settings(found)}
+    return html.Button("Use this", **settings)
 
 
-def for_anybody(mechanism: Mechanism, unknown: Unknown, target: Target, relation: Neighbouring | None) -> Calibration:
-    """What the worst case allows.
-
-    Raises:
-        UnsupportedError: nothing that is known.
-    """
-    found = search(mechanism, unknown, target, (WorstCase(),), relation)
-    if not found.found:
-        raise UnsupportedError("; ".join(found.skipped.values()))
-    return found.found[0]
+def _settings(found: Calibration) -> str:
+    """The settings that an answer changes, as part of an address."""
+    name, value = found.unknown.name, found.value
+    by = {"sample_rate": "rate", "steps": "rate", "batch_size": "data", "epochs": "data"}.get(name)
+    text = str(int(value)) if value == int(value) else repr(float(value))
+    return urlencode({"panel": "explore", name: text, **({} if by is None else {"by": by})})
 
 
 def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure:
     """The worst-case curve at what each attacker allows, and the target as a line to be dragged."""
     view = TARGETS[target.name][3]
-    figure, there = empty(view, theme), [assessed(WorstCase(), c.mechanism, c.neighbouring) for c in searched.found]
-    for c, worst in zip(searched.found, there, strict=True):
-        label = f"worst case where {c.adversary.name} is content"
-        width = 4.0 if isinstance(c.adversary, WorstCase) else 2.0
-        figure["data"] += traces(worst, view, style_of(c.adversary.name), label, theme, width)
-    figure["layout"].update(_line(target, theme))
-    figure["layout"].setdefault("annotations", []).extend(_allowed(searched.found, there, view, theme))
-    return fitted(figure, there, view, _least(target))
-
-
-def _allowed(found: Sequence[Calibration], there: Sequence[Assessment], view: str, theme: str) -> list[dict[str, Any]]:
-    """Who allows each line; the riskiest on its outer side."""
-    risks = [summary(one).advantage.value or 0.0 for one in there]
-    order = sorted(range(len(found)), key=lambda k: -risks[k])
-    name = [c.adversary.name for c in found]
-    return names_of(
-        [Line(points(there[k], view), name[k], style_of(name[k]), risks[k] == max(risks)) for k in order], view, theme
-    )
+    there = [(c.adversary, worst_case(c.mechanism, c.neighbouring)) for c in searched.found]
+    lines = [
+        Line(
+            points(worst, view),
+            who.name,
+            style_of(who.name),
+            worst.claim,
+            4.0 if who.strongest else 2.0,
+            f"worst case where {who.name} is content",
+            who.name,
+        )
+        for who, worst in sorted(there, key=lambda one: -(summary(one[1]).advantage.value or 0.0))
+    ]
+    drawn = _line(target, theme)
+    figure = picture(lines, view, theme, _least(target), drawn.pop("annotations", ()))
+    figure["layout"].update(drawn)
+    return figure
 
 
 def _least(target: Target) -> float:

@@ -33,6 +33,7 @@ class Parameter:
         whole: whole numbers only.
         hint: one line below the field.
         text: a word, not a number: it has no slider.
+        folded: among what few people set.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Parameter:
     whole: bool = False
     hint: str = ""
     text: bool = False
+    folded: bool = False
 
 
 PARAMETERS: dict[str, Parameter] = {
@@ -59,11 +61,13 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("flip_probability", "Flip probability", "0.25", 0.001, 0.5),
         Parameter("max_batch_size", "Cut at", "800", 1, 100_000, whole=True, hint="most records in a batch"),
         Parameter("uses_per_epoch", "Uses per epoch", "", 1, 100, whole=True, hint="of one record"),
-        Parameter("draws_per_step", "Draws per step", "", 1, 100, whole=True, hint="summed before the noise"),
+        Parameter(
+            "draws_per_step", "Draws per step", "", 1, 100, whole=True, hint="summed before the noise", folded=True
+        ),
         Parameter("records_per_user", "Records per person", "", 1, 100, whole=True, hint="protected together"),
         Parameter("mean_runs", "Runs on average", "10", 1, 1000, hint="of which the best is released"),
         Parameter("shape", "Shape", "0", -0.9, 5.0, log=False, hint="1 is geometric"),
-        Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions"),
+        Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions", folded=True),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
         Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: average record"),
         Parameter("contraction", "Contraction", "0.99", 0.5, 1.0, log=False, hint="per update"),
@@ -126,7 +130,7 @@ def _released() -> dict[str, Released]:
     }
     for name, kind in MECHANISMS.items():
         if kind is not DPSGD and all(p.kind in (int, float, str) for p in parameters_of(kind)):
-            label = name.replace("-", " ").capitalize()
+            label = kind.title or name.replace("-", " ").capitalize()
             found[name] = Released(label, kind, tuple(_field(p) for p in parameters_of(kind) if _is_shown(p)))
     return found | {"ledger": Released("File")}
 

@@ -4,43 +4,101 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
+from dash import html
 
-from reticent.accountants.advantage_map import advantage_map
+from reticent.accountants.advantage_map import filled_map
 from reticent.adversaries import Assessment
 from reticent.calibration import Advantage, BayesSecurity, Success
-from reticent.dashboard.figures import Figure, base_layout, empty, fitted, traces
+from reticent.dashboard import words
+from reticent.dashboard.asked import Asked, Shown
+from reticent.dashboard.figures import Figure, axis_of, base_layout, blank, picture
 from reticent.dashboard.looks import GROUNDS, SETTINGS
-from reticent.dashboard.naming import Line, names_of
-from reticent.dashboard.readings import points, summary
-from reticent.dashboard.state import State, target_of
+from reticent.dashboard.naming import Line
+from reticent.dashboard.pieces import table
+from reticent.dashboard.readings import points, record, summary, worst_case
+from reticent.dashboard.state import State, mechanism_of, relation_of, target_of
+from reticent.dashboard.turns import Turns
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.risk.report import AssessmentRecord
+from reticent.text import digits
 
 _Rows = list[list[float | None]]
 _POINTS = 28
 _LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
 _DARK = 0.3
-_DOUBTFUL = 0.02
-"""Share of cells that may be interpolated."""
 _SCALES = {
     "light": [[0, "#eef4f9"], [0.5, "#6aa5cf"], [1, "#00365f"]],
     "dark": [[0, "#1b232b"], [0.5, "#2f77a8"], [1, "#bfe3ff"]],
 }
 
 
+def compared(turns: Turns, asked: Asked) -> Shown:
+    """Two settings, and where they lie on the map."""
+    b = asked.settings
+    a = b.pinned() or b
+    relation = relation_of(b) or Neighbouring.ADD_REMOVE
+    mechanisms = {"A": mechanism_of(a), "B": mechanism_of(b)}
+    if not b["pinned"]:
+        del mechanisms["A"]
+    with turns.turn(asked.page, asked.turn):
+        worst = {name: worst_case(mechanism, relation) for name, mechanism in mechanisms.items()}
+        surface = map_figure(mechanisms, relation, asked.theme, limit_of(b))
+        rows = comparison_table(record(worst["A"]), record(worst["B"])) if b["pinned"] else ""
+    caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
+    if surface:
+        steps = mechanisms["B"].steps
+        gaps = "" if surface["data"][0]["zsmooth"] else "; empty where in doubt"
+        caption = f"Worst-case advantage at {steps} steps, {relation.value} (estimate{gaps}); a click sets both"
+    parts = {
+        "compared": _sentence(worst),
+        "compare-message": "",
+        "compare-table": rows,
+        "map-caption": caption,
+    }
+    return Shown(
+        parts, {"compare-figure": overlay(worst, b.picture, asked.theme), "map": surface or blank(asked.theme)}
+    )
+
+
+def _sentence(worst: dict[str, Assessment]) -> str:
+    if "A" not in worst:
+        return "Keep these settings as A, then change them: what differs is shown here."
+    a, b = (summary(worst[name]).advantage.value or 0.0 for name in "AB")
+    if a == b:
+        return "A and B are alike for the worst case."
+    more, less, high, low = ("B", "A", b, a) if b > a else ("A", "B", a, b)
+    most, other = digits(high, up=True), digits(low, up=True)
+    return f"{more} reveals more than {less} to any attacker: advantage up to {most}, not {other}."
+
+
+def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
+    """The worst case of two settings, number by number."""
+    changes = [
+        html.Td(_difference(one.value, other.value), className="n")
+        for (_, one), (_, other) in zip(words.columns(a), words.columns(b), strict=True)
+    ]
+    titles = [title for title, _ in words.columns(a)]
+    rows = zip(words.cells(a, {}), words.cells(b, {}), changes, strict=True)
+    return table(("worst case", "A", "B", "B − A"), list(zip(titles, rows, strict=True)))
+
+
+def _difference(a: float | None, b: float | None) -> str:
+    """B less A; none is stated where the digits of both say the same."""
+    if a is None or b is None:
+        return ""
+    return "\u2248 0" if words.shown(a) == words.shown(b) else f"{b - a:+.3g}".replace("-", "\u2212", 1)
+
+
 def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
     """The worst case of both settings in one view; A is dashed and lies on B, so that both are seen."""
-    figure = empty(view, theme)
-    for name, assessment in reversed(worst.items()):
-        figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
-    riskiest = max(worst, key=lambda name: summary(worst[name]).advantage.value or 0.0)
-    order = sorted(worst, key=lambda name: name != riskiest)
-    lines = [Line(points(worst[name], view), name, SETTINGS[name], name == riskiest) for name in order]
-    figure["layout"]["annotations"] = names_of(lines, view, theme)
-    return fitted(figure, list(worst.values()), view)
+    lines = [
+        Line(points(one, view), name, SETTINGS[name], one.claim, 2.8 if name == "B" else 2.4, f"{name}: worst case")
+        for name, one in sorted(worst.items(), key=lambda found: -(summary(found[1]).advantage.value or 0.0))
+    ]
+    return picture(lines, view, theme)
 
 
 def map_figure(
@@ -59,7 +117,8 @@ def map_figure(
         return None
     noises = _axis([m.noise_multiplier for m in marks.values()])
     rates = _axis([m.sample_rate for m in marks.values()], 1.0)
-    values, noises = _map(noises, rates, b.steps, relation, 0.9 * min(m.noise_multiplier for m in marks.values()))
+    floor = 0.9 * min(m.noise_multiplier for m in marks.values())
+    values, noises = filled_map(noises, rates, b.steps, relation, floor)
     surface = {
         "type": "heatmap",
         "x": rates,
@@ -82,19 +141,11 @@ def map_figure(
         line["line"]["width"] = 3
         lines.append(line)
     found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
-    axis = {
-        "type": "log",
-        "gridcolor": "rgba(0,0,0,0)",
-        "zeroline": False,
-        "automargin": True,
-        "ticks": "outside",
-        "tickangle": 0,
-        "tickfont": {"size": 11},
-    }
+    look = {"type": "log", "gridcolor": "rgba(0,0,0,0)", "automargin": True, "tickangle": 0, "tickfont": {"size": 11}}
     layout = {
         **base_layout(theme),
-        "xaxis": {**axis, **_ticks(rates), "title": {"text": "sample rate", "standoff": 8}},
-        "yaxis": {**axis, **_ticks(noises), "title": {"text": "noise multiplier", "standoff": 8}},
+        "xaxis": axis_of(theme, "sample rate", **look, **_ticks(rates)),
+        "yaxis": axis_of(theme, "noise multiplier", **look, **_ticks(noises)),
     }
     return {"data": [surface, *[line for line in lines if line["x"]], *found], "layout": layout}
 
@@ -143,26 +194,6 @@ def _ticks(values: Sequence[float]) -> Figure:
     marks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
     kept = [mark for mark in marks if values[0] <= mark <= values[-1]]
     return {"tickvals": kept, "ticktext": [f"{mark:g}" for mark in kept]}
-
-
-@lru_cache(maxsize=16)
-def _map(
-    noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring, floor: float
-) -> tuple[_Rows, tuple[float, ...]]:
-    """The values, row by row, and their noises: rows in doubt that lie below ``floor`` are left out."""
-    quick = advantage_map(np.array(noises), np.array(rates), steps, relation)
-    doubt = np.isnan(quick)
-    first = next((k for k, noise in enumerate(noises) if noise >= floor or not doubt[k].any()), 0)
-    known, noises = _filled(quick[first:], np.log(noises[first:])), noises[first:]
-    return [[None if math.isnan(value) else value for value in row] for row in known.tolist()], noises
-
-
-def _filled(values: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Single cells in doubt, from those above and below; where many are, they stay empty."""
-    doubt = np.isnan(values)
-    if doubt.mean() > _DOUBTFUL or doubt[[0, -1]].any():
-        return values
-    return np.array([np.interp(logs, logs[~gaps], row[~gaps]) for row, gaps in zip(values.T, doubt.T, strict=True)]).T
 
 
 def _isoline(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pkgutil import resolve_name
@@ -11,18 +12,21 @@ from typing import Any
 from dash import html
 
 from reticent.adversaries import Assessment
+from reticent.certificates.words import claim as in_words
 from reticent.dashboard.naming import called
+from reticent.dashboard.readings import summary
 from reticent.proofs import CONDITIONS
 from reticent.proofs.references import PAPERS, THEOREMS, Theorem
 from reticent.risk.report import MEASURES
 
 
 def explanation(assessments: Sequence[Assessment]) -> list[Any]:
-    """What each number means, and for each attacker the conditions and the theorems that it rests on."""
+    """What each number means, and for each attacker the conditions and the theorems of its number, each said once."""
+    said: set[str] = set()
     return [
         html.H3("What the numbers mean"),
         _definitions(),
-        *[p for a in assessments for p in _one(a, assessments[0])],
+        *[p for a in assessments for p in _one(a, assessments[0], said)],
     ]
 
 
@@ -36,16 +40,23 @@ def _definitions() -> html.Ul:
     return html.Ul([html.Li([html.Strong(name), f": {says} ", html.Code(place)]) for name, says, place in found])
 
 
-def _one(assessment: Assessment, first: Assessment) -> list[Any]:
-    adversary, needed = assessment.adversary, assessment.conditions
-    held = [html.Li([str(one.says), _because(one.key, one.status.value)]) for one in needed]
-    theorems = [html.Li(_theorem(THEOREMS[key])) for key in assessment.theorems]
+def _one(assessment: Assessment, first: Assessment, said: set[str]) -> list[Any]:
+    needed = {f"{one.key}: {one.status.value}": one for one in assessment.conditions}
+    held = [[str(one.says), _because(one.key, one.status.value)] for key, one in needed.items() if key not in said]
+    proven = [_theorem(THEOREMS[key]) for key in assessment.theorems if key not in said]
+    again = [key.partition(": ")[0] for key in (*needed, *assessment.theorems) if key in said]
+    said.update(needed, assessment.theorems)
     return [
-        html.H3(f"{called(assessment, first.neighbouring)}: {adversary.title}", id=anchor(assessment)),
-        html.P(["Claim: ", html.Strong(assessment.claim.value), "."]),
-        *([html.P("It needs:"), html.Ul(held)] if held else []),
-        *([html.P("It follows from:"), html.Ul(theorems)] if theorems else [html.P("No theorem: an estimate.")]),
+        html.H3(f"{called(assessment, first.neighbouring)}: {assessment.adversary.title}", id=anchor(assessment)),
+        html.P(["Claim: ", html.Strong(str(in_words(summary(assessment)))), "."]),
+        *_listed("It needs:", held),
+        *(_listed("It follows from:", proven) if assessment.theorems else [html.P("No theorem: an estimate.")]),
+        *([html.P(f"As above: {', '.join(again)}.", className="quiet")] if again else []),
     ]
+
+
+def _listed(title: str, lines: Sequence[Any]) -> list[Any]:
+    return [html.P(title), html.Ul([html.Li(line) for line in lines])] if lines else []
 
 
 def _because(key: str, status: str) -> str:
@@ -67,7 +78,7 @@ def _theorem(one: Theorem) -> list[Any]:
 
 def definition(read: Callable[..., Any]) -> str:
     """The first sentence of a function's docstring, without marks of code."""
-    return (inspect.getdoc(read) or "").split("\n")[0].replace("`", "")
+    return re.sub("[`*]", "", (inspect.getdoc(read) or "").split("\n")[0])
 
 
 @lru_cache(maxsize=256)

@@ -6,56 +6,28 @@ and one drawing.
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
 from typing import Any
 
 from dash import html
 
 from reticent.adversaries import Adversary, Assessment
+from reticent.adversaries.screen import screen_assessment
 from reticent.dashboard import words
-from reticent.dashboard.asked import FAILURES, Asked, answer_to
+from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.explaining import explanation
-from reticent.dashboard.figures import empty, risk_figure
+from reticent.dashboard.figures import risk_figure
 from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.naming import remarks
 from reticent.dashboard.readings import Answer, answer, composed, is_known, protected
-from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.dashboard.takeaway import risk_command, risk_python
-from reticent.dashboard.turns import SupersededError, Turns
-from reticent.errors import ParameterError
+from reticent.dashboard.turns import Turns
 
 _ON_SCREEN = ("curves", "roc", "guesses")
 """Views that screen accuracy serves; tails of delta and tables of numbers need the proven curve."""
 
 
-class Stage(StrEnum):
-    """How much is wanted, in the order in which it is asked."""
-
-    FIRST = "first"
-    PROOF = "proof"
-
-
-def explore(turns: Turns, sent: Any) -> str:
-    """The answer to one question as JSON: pieces of the page, the figure, who is waited for, and the next stage.
-
-    Whatever goes wrong is one line of the answer. ``{}`` where the page has asked something else since.
-    """
-    theme = "light"
-    try:
-        if not isinstance(sent, dict) or sent.get("stage") not in tuple(Stage):
-            raise ParameterError("stage", type(sent).__name__, "one that the page asks for")
-        asked = Asked.of(sent, sent.get("theme"))
-        theme = asked.theme
-        return _json(_STAGES[Stage(sent["stage"])](turns, asked))
-    except SupersededError:
-        return "{}"
-    except FAILURES as error:
-        return _json(_failed(theme, words.one_line(error)))
-
-
-def _first(turns: Turns, asked: Asked) -> dict[str, Any]:
+def first(turns: Turns, asked: Asked) -> Shown:
     """Everybody whose curve is known or can be drawn in milliseconds; the worst case, whatever it takes."""
     turns.note(asked.page, asked.turn)
     everybody = adversaries_of(asked.settings)
@@ -71,16 +43,13 @@ def _first(turns: Turns, asked: Asked) -> dict[str, Any]:
     whole = not waiting and all(drawn.claim.proven or drawn.truth for drawn in found)
     if whole and asked.settings["view"] != "table":  # all is known; so is the worst case of every relation
         return _shown(asked, answer_to(asked.settings), (), None)
-    return _shown(asked, Answer(tuple(found), {}), waiting, Stage.PROOF)
+    return _shown(asked, Answer(tuple(found), {}), waiting, "proof")
 
 
-def _proof(turns: Turns, asked: Asked) -> dict[str, Any]:
+def proof(turns: Turns, asked: Asked) -> Shown:
     """All attackers, and every number."""
     with turns.turn(asked.page, asked.turn):
         return _shown(asked, answer_to(asked.settings), (), None)
-
-
-_STAGES = {Stage.FIRST: _first, Stage.PROOF: _proof}
 
 
 def _at_once(settings: State, who: Adversary) -> Assessment | None:
@@ -91,11 +60,12 @@ def _at_once(settings: State, who: Adversary) -> Assessment | None:
     return screen_assessment(who, release, relation or who.relation) if settings["view"] in _ON_SCREEN else None
 
 
-def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage | None) -> dict[str, Any]:
+def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: str | None) -> Shown:
     settings, view, whole = asked.settings, asked.settings["view"], after is None
     policy, records = policy_of(settings["policy"]), protected(mechanism_of(settings))
     judged = judge(policy, mechanism_of(settings), found.assessments) if policy and whole else None
     parts: dict[str, Any] = {
+        "number": words.number_line(found.assessments),
         "headline": words.answer_line(found.assessments, records),
         "accuracy": words.accuracy(found.assessments, waiting),
         "message": "",
@@ -116,18 +86,4 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
         parts["conditions"] = explanation(found.assessments)
         parts.update(python=risk_python(settings, found), command=risk_command(settings, found))
     figure = risk_figure(found.assessments, settings.picture, asked.theme)
-    return {"parts": parts, "figure": figure, "waiting": waiting, "next": after}
-
-
-def _failed(theme: str, line: str) -> dict[str, Any]:
-    parts = dict.fromkeys(
-        ("accuracy", "table", "cards", "remarks", "left-out", "conditions", "verdict", "policy", "python", "command"),
-        "",
-    )
-    parts |= {"headline": "No answer for these settings", "message": line}
-    return {"parts": parts, "figure": empty("curves", theme), "waiting": (), "next": None}
-
-
-def _json(shown: dict[str, Any]) -> str:
-    """Components become what the page's script makes elements of."""
-    return json.dumps(shown, default=lambda part: part.to_plotly_json(), allow_nan=False, separators=(",", ":"))
+    return Shown(parts, {"figure": figure}, waiting, after)

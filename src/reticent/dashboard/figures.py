@@ -9,10 +9,10 @@ import numpy as np
 
 from reticent.adversaries import Assessment, style_of
 from reticent.dashboard.looks import GROUNDS
-from reticent.dashboard.naming import LOWEST, called, names
+from reticent.dashboard.naming import LOWEST, Line, called, names_of
 from reticent.dashboard.readings import BLIND, Points, points
+from reticent.mechanisms import Neighbouring
 from reticent.proofs import Claim
-from reticent.styles import Style
 
 Figure = dict[str, Any]
 
@@ -65,30 +65,53 @@ def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Fig
 
     The worst case is the widest and lies below: who equals it is seen on it.
     """
-    first = assessments[0].neighbouring if assessments else None
+    usual = assessments[0].neighbouring if assessments else None
+    return picture([_line_of(one, view, usual) for one in assessments], view, theme)
+
+
+def _line_of(assessment: Assessment, view: str, usual: Neighbouring | None) -> Line:
+    """Under another relation, the worst case has a thin line of its own."""
+    name, who = called(assessment, usual), assessment.adversary
+    width = 1.6 if assessment.neighbouring is not usual else 4.0 if who.strongest else 2.0
+    return Line(points(assessment, view), name, style_of(who.name), assessment.claim, width, name, who.name)
+
+
+def picture(lines: Sequence[Line], view: str, theme: str, least: float = 0.0, beside: Sequence[Figure] = ()) -> Figure:
+    """Lines in one view with their names and the notes ``beside``, on axes that hold them, and ``least``."""
     figure = empty(view, theme)
-    for assessment in sorted(assessments, key=lambda a: not a.adversary.strongest):
-        name = assessment.adversary.name
-        label = called(assessment, first)
-        width = 0.0 if assessment.neighbouring is first else 1.6
-        figure["data"] += traces(assessment, view, style_of(name), label, theme, width)
-    figure["layout"]["annotations"] = names(assessments, view, theme)
-    return fitted(figure, assessments, view)
-
-
-def fitted(figure: Figure, assessments: Sequence[Assessment], view: str, least: float = 0.0) -> Figure:
-    """The picture with axes that hold these lines, and ``least``: in a few steps, so that few changes move them."""
+    for line in sorted(lines, key=lambda line: -line.width):
+        figure["data"] += traces(line, view, theme)
+    layout = figure["layout"]
     if view == "profile":
-        figure["layout"]["xaxis"]["range"] = [0, max(_reach(assessments), least)]
+        layout["xaxis"]["range"] = [0, max(_reach(lines), least)]
     if view == "guesses":
-        gains = [float(np.max(points(a, view).claimed - BLIND)) for a in assessments]
-        most = 1.15 * max([least, *gains])
-        figure["layout"]["yaxis"]["range"] = [0, next((end for end in _GAINS if most < end), 0.52)]
+        most = 1.15 * max([least, *(float(np.max(line.read.claimed - BLIND)) for line in lines)])
+        layout["yaxis"]["range"] = [0, next((end for end in _GAINS if most < end), 0.52)]
+    ends = [_ends(layout[name]) for name in ("xaxis", "yaxis")]
+    notes = names_of(lines, lambda line: _shares(line, view, *ends), theme, beside)
+    for note in notes:
+        note["x"], note["y"] = (low + note[key] * (high - low) for key, (low, high) in zip("xy", ends, strict=True))
+    layout["annotations"] = [*notes, *beside]
     return figure
 
 
-def _reach(assessments: Sequence[Assessment]) -> float:
-    ends = [read.x[read.claimed > LOWEST][-1:] for read in (points(a, "profile") for a in assessments)]
+def _ends(axis: Figure) -> tuple[float, float]:
+    low, high = axis["range"]
+    return low, high
+
+
+def _shares(line: Line, view: str, across: tuple[float, float], up: tuple[float, float]) -> np.ndarray:
+    """The points of a line as shares of the axes."""
+    x, y = line.read.x, np.array(_shown(line.read.claimed, view), dtype=float)
+    log_x, log_y = (axis.get("type") == "log" for axis in AXES[view])
+    with np.errstate(all="ignore"):
+        places = (np.log10(x) if log_x else x), (np.log10(y) if log_y else y)
+    return np.stack([(at - low) / (high - low) for at, (low, high) in zip(places, (across, up), strict=True)])
+
+
+def _reach(lines: Sequence[Line]) -> float:
+    """The end of the axis of epsilon, in a few steps, so that few changes move it."""
+    ends = [line.read.x[line.read.claimed > LOWEST][-1:] for line in lines]
     furthest = max((float(end[0]) for end in ends if len(end)), default=0.0)
     return next((end for end in (1.0, 3.0, 6.0, 12.0) if furthest < end), 24.0)
 
@@ -97,26 +120,23 @@ _MARKS = {Claim.CONDITIONAL: "diamond-open", Claim.ESTIMATE: "circle-open", Clai
 """On the line of a claim that is not a bound."""
 
 
-def traces(assessment: Assessment, view: str, look: Style, label: str, theme: str, width: float) -> list[Figure]:
+def traces(line: Line, view: str, theme: str) -> list[Figure]:
     """The line of one attacker; below it the enclosure where it can be seen."""
-    read = points(assessment, view)
-    wide = width or (4.0 if assessment.adversary.strongest else 2.0)
-    marked = _MARKS.get(assessment.claim)
-    who = label.replace(" where ", "<br>where ")
-    line = line_through(
+    read, who = line.read, line.label.replace(" where ", "<br>where ")
+    drawn = line_through(
         read.x.tolist(),
         _shown(read.claimed, view),
-        f"{label} ({assessment.claim.value})",
-        meta=assessment.adversary.name,
-        line=look.line(theme, wide),
-        hovertemplate=f"<b>{who}</b><br>{_sentence(view, assessment.claim)}<extra></extra>",
+        f"{line.label} ({line.claim.value})",
+        meta=line.who,
+        line=line.style.line(theme, line.width),
+        hovertemplate=f"<b>{who}</b><br>{_sentence(view, line.claim)}<extra></extra>",
         hoverlabel={"namelength": -1},
-        customdata=_stated(read, view, assessment.claim.proven),
+        customdata=_stated(read, view, line.claim.proven),
     )
-    if marked:
-        line["mode"] = "lines+markers"
-        line["marker"] = {"symbol": marked, "size": 8, "maxdisplayed": 14, "color": look.on(theme)}
-    return [*_band(read, view, look, label, theme), line]
+    if marked := _MARKS.get(line.claim):
+        drawn["mode"] = "lines+markers"
+        drawn["marker"] = {"symbol": marked, "size": 8, "maxdisplayed": 14, "color": line.style.on(theme)}
+    return [*_band(line, view, theme), drawn]
 
 
 def empty(view: str, theme: str) -> Figure:
@@ -181,11 +201,12 @@ def _blind(view: str, colour: str) -> Figure:
     return line_through(*_GUESSING[view], "guessing", line=line, hoverinfo="skip")
 
 
-def _band(read: Points, view: str, look: Style, label: str, theme: str) -> list[Figure]:
+def _band(line: Line, view: str, theme: str) -> list[Figure]:
+    read = line.read
     if read.least is None or read.most is None or not _is_visible(read.least, read.most, view):
         return []
     ends = _shown(read.least, view), _shown(read.most, view)
-    return band_between(read.x.tolist(), *ends, f"{label}: enclosure of the truth", _faint(look.on(theme)))
+    return band_between(read.x.tolist(), *ends, f"{line.label}: enclosure of the truth", _faint(line.style.on(theme)))
 
 
 def _is_visible(least: np.ndarray, most: np.ndarray, view: str) -> bool:

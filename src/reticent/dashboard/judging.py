@@ -80,7 +80,7 @@ class Judged:
     def others(self) -> list[Any]:
         """What is about no number that is shown, what failed first."""
         found = sorted((one for one in self.checks if one.record is None), key=lambda check: check.passed)
-        return [_list([_row(one, _about_no_number(one)) for one in found])] if found else []
+        return [requirements([requirement(one.passed, _about_no_number(one)) for one in found])] if found else []
 
 
 def judge(policy: Policy, mechanism: Mechanism, assessments: Sequence[Assessment]) -> Judged:
@@ -92,12 +92,13 @@ def judge(policy: Policy, mechanism: Mechanism, assessments: Sequence[Assessment
     for one in checks:
         if one.record is not None and one.limit is not None:
             place = one.record.adversary, one.record.neighbouring
-            found.setdefault(place, []).append(_row(one, _about_a_number(one, one.limit)))
+            found.setdefault(place, []).append(requirement(one.passed, _about_a_number(one, one.limit)))
             kept = one.value is not None and within(one.limit, one.value)
-            short = f"{_mark(one)} allowed: {_allowed(one.limit)}{'; see its card' if kept and not one.passed else ''}"
+            sign = "\u2713" if one.passed else "\u2717"
+            short = f"{sign} allowed: {_allowed(one.limit)}{'; see its card' if kept and not one.passed else ''}"
             name = words.title_of(one.limit.measure, one.limit.places)
-            marks[(*place, name)] = html.Small(short, className=_look(one))
-    return Judged(checks, {place: _list(rows) for place, rows in found.items()}, marks)
+            marks[(*place, name)] = html.Small(short, className=_look(one.passed))
+    return Judged(checks, {place: requirements(rows) for place, rows in found.items()}, marks)
 
 
 def _asked(policy: Policy) -> Questions:
@@ -109,21 +110,19 @@ def _asked(policy: Policy) -> Questions:
     return Questions(**{field: tuple(sorted(found)) for field, found in places.items()})
 
 
-def _list(rows: list[html.Li]) -> html.Ul:
+def requirement(passed: bool, says: str) -> html.Li:
+    """One requirement, and what became of it."""
+    sign, word = ("\u2713 ", "met: ") if passed else ("\u2717 ", "not met: ")
+    return html.Li([sign, html.Span(word, className="unseen"), says], className=_look(passed))
+
+
+def requirements(rows: list[html.Li]) -> html.Ul:
+    """All of them."""
     return html.Ul(rows, className="verdicts")
 
 
-def _row(check: Check, says: str) -> html.Li:
-    word = "met: " if check.passed else "not met: "
-    return html.Li([f"{_mark(check)} ", html.Span(word, className="unseen"), says], className=_look(check))
-
-
-def _mark(check: Check) -> str:
-    return "\u2713" if check.passed else "\u2717"
-
-
-def _look(check: Check) -> str:
-    return "good" if check.passed else "bad"
+def _look(passed: bool) -> str:
+    return "good" if passed else "bad"
 
 
 def _allowed(limit: Limit) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from dash import dcc, html
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from reticent.adversaries import style_of
 from reticent.dashboard.catalogue import (
@@ -19,32 +19,26 @@ from reticent.dashboard.catalogue import (
     Parameter,
 )
 from reticent.dashboard.looks import SETTINGS as COMPARED
-from reticent.dashboard.pieces import GRAPH, choice, graph, named, text_field, upload
-from reticent.dashboard.state import DEFAULTS, PINNED
+from reticent.dashboard.pieces import choice, graph, named, text_field, upload
+from reticent.dashboard.state import DEFAULTS, SETTINGS
 from reticent.samplers import SAMPLERS
 
 SLIDER_STEPS = 400
-CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", "policy", *PARAMETERS))
-"""The state in the order of the callback that keeps it, less what the script keeps: parameters, A, and files."""
-ASKING = ("calibrate", "compare")
-"""Panels that a callback answers; each hears only of the changes that it shows."""
+CONTROLS = tuple(name for name, setting in SETTINGS.items() if setting.control)
+"""Settings that a control of Dash holds."""
+READS = {"ledger-file": "ledger", "policy-file": "policy", "certificates": "certificates"}
+"""What is asked of a file that is chosen here; what is chosen on *Open* is opened."""
 
 _LIVE: dict[str, Any] = {"aria-live": "polite"}
-
-_DRAGGED: Any = {**GRAPH, "edits": {"shapePosition": True}}
 
 
 def page(local: bool) -> html.Div:
     """The whole page; paths can be opened only where the server is ``local``."""
-    kept = ("rest-calibrate", "theme", "shared", "ledger-read", "placed", "answered")
-    main = [_explore(), _calibrate(), _compare(), _open(local), _take_away()]
+    main = [html.P(id="asked"), _explore(), _calibrate(), _compare(), _open(local), _take_away()]
     return html.Div(
         [
-            dcc.Location(id="address", refresh=False),
-            *[dcc.Store(id=name) for name in ("state", *(f"ask-{panel}" for panel in ASKING), *kept)],
-            dcc.Interval(id="again", interval=4000, disabled=True),
+            dcc.Store(id="shared"),
             dcc.Store(id="facts", data=_facts()),
-            dcc.Download(id="download"),
             _header(),
             _side_by_side(
                 html.Main(main, id="main", tabIndex=-1),
@@ -54,6 +48,16 @@ def page(local: bool) -> html.Div:
         ],
         id="page",
     )
+
+
+def connect(app: Dash) -> None:
+    """Tie the controls to the page's script, which asks for everything else."""
+    values, clicks = [(name, "value") for name in CONTROLS], [(name, "n_clicks") for name in ("undo", "pin", "swap")]
+    heard = [Input(*place) for place in (*values, *clicks, ("shared", "data"))]
+    keep, chosen = (ClientsideFunction("reticent", name) for name in ("keep", "chosen"))
+    app.clientside_callback(keep, [Output(*place) for place in values], heard, State("facts", "data"))
+    for name in ("upload", *READS):
+        app.clientside_callback(chosen, Input(name, "contents"), State(name, "filename"), prevent_initial_call=True)
 
 
 def _side_by_side(*pieces: Any, look: str = "row") -> html.Div:
@@ -86,14 +90,15 @@ def _table(name: str) -> html.Div:
 
 
 def _header() -> html.Header:
+    closed: dict[str, Any] = {"aria-expanded": "false"}
     return html.Header(
         [
             html.A("Skip to the answer", href="#main", className="skip"),
             html.Div([html.Span("reticent", className="word"), html.Span("privacy risk", className="sub")]),
             choice("panel", "Panel", "tabs"),
             _side_by_side(
-                html.A("Settings", href="#settings", className="to-settings"),
-                html.Button("Undo", id="undo", title="Undo the last change (Ctrl+Z)", disabled=True),
+                html.Button("Settings", id="to-settings", className="of-drawer", **closed),
+                html.Button("Undo", id="undo", title="Undo the last change (Ctrl+Z)"),
                 html.Button("Copy link", id="link", title="Copy an address that holds all settings"),
                 look="buttons",
             ),
@@ -101,7 +106,8 @@ def _header() -> html.Header:
     )
 
 
-def _settings() -> list[html.Section]:
+def _settings() -> list[Any]:
+    of_mechanisms = _parameters_of_mechanisms()
     of_runs = [PARAMETERS[name] for name in PARAMETERS if any(name in own for own in OF_RUNS.values())]
     of_attackers = [
         html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
@@ -110,6 +116,7 @@ def _settings() -> list[html.Section]:
     ]
     nothing: dict[str, Any] = {"data-settings": "policy="}
     return [
+        html.Button("Close the settings", id="close-settings", className="of-drawer"),
         _group("Who attacks", _chips(), *of_attackers),
         _group(
             "What was released",
@@ -117,12 +124,19 @@ def _settings() -> list[html.Section]:
             html.Div(choice("by", "Sampling", "segments"), className="for-dpsgd"),
             html.Div(upload("ledger-file", "Ledger, certificate or DpEvent (JSON)"), className="for-ledger"),
             _message("ledger-said"),
-            *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
+            *[_field(PARAMETERS[name]) for name in of_mechanisms if not PARAMETERS[name].folded],
             html.P(id="derived", className="derived"),
             html.Div(choice("sampler", "Sampler", "options", legend="small-label"), className="for-dpsgd"),
-            choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
-            *map(_field, of_runs),
-            choice("relation", "Neighbouring data sets", "options", legend="small-label"),
+            html.Details(
+                [
+                    html.Summary("More settings"),
+                    *[_field(PARAMETERS[name]) for name in of_mechanisms if PARAMETERS[name].folded],
+                    choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
+                    *map(_field, of_runs),
+                    choice("relation", "Neighbouring data sets", "options", legend="small-label"),
+                ],
+                id="more",
+            ),
         ),
         _group(
             "What is allowed",
@@ -217,15 +231,15 @@ def _unless(samplers: list[str]) -> str:
 
 
 def _explore() -> html.Section:
-    picture = html.Div(id="figure", className="graph")
     return _panel(
         "explore",
+        html.P(id="number", className="number"),
         _answer("headline"),
         html.P(id="accuracy", className="quiet"),
         html.P(id="verdict", **_LIVE),
         _message("message"),
         choice("view", "View", "segments views"),
-        html.Div(html.Div(picture, role="img", className="frame", **named("Risk curves")), id="picture"),
+        html.Div(graph("figure", "Risk curves"), id="picture"),
         html.Div(id="remarks", className="quiet"),
         _table("table"),
         html.Div(id="policy"),
@@ -252,11 +266,11 @@ def _calibrate() -> html.Section:
         _side_by_side(choice("target", "Target", "segments"), asked, look="question"),
         _answer("calibrated"),
         _message("calibrate-message"),
-        graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target", _DRAGGED),
+        graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target"),
         html.P("Each line is the worst case at what that attacker would allow.", className="quiet"),
         _table("calibrate-table"),
         html.Div(id="calibrate-left-out", className="quiet"),
-        html.Div(budget, id="plan", className="unseen"),
+        html.Div(budget, id="plan"),
     )
 
 
@@ -303,7 +317,7 @@ def _open(local: bool) -> html.Section:
         _side_by_side(path, upload("upload"), look="open"),
         _message("open-message"),
         html.Div(id="opened"),
-        html.Div(graph("open-figure", "What the file says, as curves"), id="open-picture", className="unseen"),
+        graph("open-figure", "What the file says, as curves"),
     )
 
 
@@ -317,7 +331,6 @@ def _take_away() -> html.Section:
         _download("Certificate", "certificate", "a certificate of these settings"),
         _download("Page to send", "sheet", "these numbers as one page"),
     ]
-    said = [html.Span(id=name, role="status") for name in ("told", "sheet-said", "certificate-said")]
     code = [
         html.Pre(id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **named(name.capitalize()))
         for panel in ("", "calibrate-")
@@ -325,7 +338,7 @@ def _take_away() -> html.Section:
     ]
     return html.Section(
         [
-            _side_by_side(*buttons, *said, look="buttons"),
+            _side_by_side(*buttons, html.Span(id="told", role="status"), look="buttons"),
             html.Details([html.Summary("The same numbers without this page"), *code]),
         ],
         className="take-away",
@@ -348,7 +361,9 @@ def _facts() -> dict[str, Any]:
         "controls": CONTROLS,
         "sliders": tuple(PARAMETERS),
         "defaults": DEFAULTS,
-        "pinned": PINNED,
+        "pinned": [name for name, setting in SETTINGS.items() if setting.compared],
+        "reads": READS,
+        "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", "relation"],
         "goals": {name: goal for name, (_, _, goal, _) in TARGETS.items()},
         "places": PLACES,
     }

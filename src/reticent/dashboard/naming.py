@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from reticent.adversaries import Assessment, style_of
-from reticent.dashboard.looks import GROUNDS
-from reticent.dashboard.readings import BLIND, Points, points
+from reticent.adversaries import Assessment
+from reticent.dashboard.readings import Points, points
 from reticent.mechanisms import Neighbouring
+from reticent.proofs import Claim
 from reticent.styles import Style
 from reticent.text import digits
 
 LOWEST = 1e-10
 """The smallest delta that is drawn."""
-_LOGS = {"curves": (False, False), "roc": (True, True), "profile": (False, True), "guesses": (False, False)}
-_PLACES: dict[str, tuple[float, tuple[float, float], tuple[int, int], tuple[int, int]]] = {
-    # where the worst case is named, between where the others are, how far from the line each (right and down)
-    "curves": (0.45, (0.13, 0.62), (-14, 20), (30, -34)),
-    "roc": (0.45, (0.18, 0.6), (-30, -24), (34, 34)),
-    "profile": (0.30, (0.65, 0.88), (44, -14), (-12, 18)),
-    "guesses": (0.58, (0.46, 0.32), (44, -20), (-10, -22)),
-}
+_SHARES = (0.45, 0.2, 0.62, 0.3, 0.75, 0.12, 0.54, 0.86, 0.37)
+"""How far along a line its name may be tied to it, in the order in which they are tried."""
+_OFF = [
+    (round(far * math.cos(turn)), round(far * math.sin(turn)))
+    for far in (30, 48, 70, 96, 126)
+    for turn in (2.3, -0.75, -2.5, 0.7, 2.8, -0.35, 1.9, -1.2)
+]
+"""How far from its line a name may stand, in pixels to the right and down: near places are tried first."""
+_PLOTS = ((214, 244), (736, 360))
+"""Pixels of a picture inside of its axes, on a phone and at a desk."""
+_LETTER, _ROW, _ROOM = 7.4, 16.0, 3.0
+"""Pixels of a letter, of a row of letters, and around both."""
 _ALIKE = 6
 """Decimals at which two lines are one."""
 _WIDE = 2.0
@@ -40,65 +45,128 @@ class Line:
         read: its points.
         name: as it is written beside it.
         style: how it is drawn.
-        outer: whether its name is on the side of more risk, where no other line is.
+        claim: how strong it is.
+        width: in pixels; the widest lies below all others.
+        label: what it is called where there is room.
+        who: whose line it is, by which the page knows the one before.
     """
 
     read: Points
     name: str
     style: Style
-    outer: bool
+    claim: Claim
+    width: float = 2.0
+    label: str = ""
+    who: str = ""
 
 
-def names(assessments: Sequence[Assessment], view: str, theme: str) -> list[dict[str, Any]]:
-    """A name for each attacker's line, beside it and tied to it."""
-    usual = assessments[0].neighbouring if assessments else None
-    lines = [  # under another relation, the worst case has a line of its own
-        Line(points(one, view), called(one, usual), style_of(one.adversary.name), one.adversary.strongest)
-        for one in assessments
-    ]
-    return names_of(lines, view, theme)
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """The place of a name, in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def holds(self, points: np.ndarray) -> int:
+        """How many of these points lie in it."""
+        x, y = points
+        return int(np.sum((self.left < x) & (x < self.right) & (self.top < y) & (y < self.bottom)))
+
+    def meets(self, other: _Box) -> bool:
+        """Whether two names would lie on each other."""
+        beside = self.right <= other.left or other.right <= self.left
+        return not (beside or self.bottom <= other.top or other.bottom <= self.top)
 
 
-def names_of(lines: Sequence[Line], view: str, theme: str) -> list[dict[str, Any]]:
-    """A name for each line, those of most risk first; one for all who share a line, so that nobody vanishes."""
+class _Plot:
+    """One size of a picture: its lines in pixels, and the names that stand in it."""
+
+    def __init__(self, lines: Sequence[np.ndarray], size: tuple[int, int]) -> None:
+        self.size, self.boxes = size, list[_Box]()
+        between = [np.concatenate([line, (line[:, 1:] + line[:, :-1]) / 2.0], axis=1) for line in lines]
+        self._points = np.concatenate([self._pixels(line) for line in between], axis=1)
+
+    def _pixels(self, shares: np.ndarray) -> np.ndarray:
+        return np.stack([shares[0] * self.size[0], (1.0 - shares[1]) * self.size[1]])
+
+    def box(self, at: np.ndarray, off: tuple[int, int], text: str) -> _Box:
+        """Where a name would stand that is tied to ``at``."""
+        (x, y), rows = self._pixels(at), text.split("<br>")
+        wide, high = _LETTER * max(map(len, rows)) + 2 * _ROOM, _ROW * len(rows) + 2 * _ROOM
+        left = x + off[0] - _ROOM if off[0] > 0 else x + off[0] + _ROOM - wide
+        return _Box(left, y + off[1] - high / 2, left + wide, y + off[1] + high / 2)
+
+    def reserve(self, x: float, y: float, text: str) -> None:
+        """Keep the place of a note at these shares of the axes, which is as far beside it as it is along them."""
+        left, top = (self.size[0] - _LETTER * len(text)) * x, (self.size[1] - _ROW) * (1.0 - y)
+        self.boxes.append(_Box(left, top, left + _LETTER * len(text), top + _ROW))
+
+    def cost(self, box: _Box) -> int:
+        """What a name would hide there: points of lines, other names, and what lies outside."""
+        outside = box.left < 0 or box.top < 0 or box.right > self.size[0] or box.bottom > self.size[1]
+        taken = outside or any(map(box.meets, self.boxes))
+        return self._points.shape[1] if taken else box.holds(self._points)
+
+
+def names_of(
+    lines: Sequence[Line], shares: Callable[[Line], np.ndarray], theme: str, notes: Sequence[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """A name for each line, tied to it, where it hides no line; one for all who share a line, so that nobody vanishes.
+
+    Args:
+        lines: the first has the first choice.
+        shares: the points of a line, as shares of the axes.
+        notes: that stand in the picture already.
+    """
     together: dict[tuple[float, ...], list[Line]] = {}
     for line in lines:
         together.setdefault(tuple(np.round(line.read.claimed[::8], _ALIKE)), []).append(line)
-    groups = list(together.values())
-    return [note for k, group in enumerate(groups) for note in _name(group, k, len(groups), view, theme)]
+    seen = {id(group[0]): _within(shares(group[0])) for group in together.values()}
+    blind = np.linspace([0.0, 1.0], [1.0, 0.0], 100).T
+    plots = [_Plot([blind, *(line for line in seen.values())], size) for size in _PLOTS]
+    for plot, note in product(plots, notes):
+        plot.reserve(note["x"], note["y"], note["text"])
+    drawn = [(group, seen[id(group[0])]) for group in together.values() if seen[id(group[0])].shape[1]]
+    return [_named(group, points, plots, theme) for group, points in drawn]
 
 
-def _name(group: Sequence[Line], k: int, count: int, view: str, theme: str) -> list[dict[str, Any]]:
-    of_worst, (first, last), outwards, inwards = _PLACES[view]
-    outer, colour = group[0].outer, group[0].style.on(theme)
-    share = of_worst if k == 0 else 1.0 - of_worst if outer else first + (last - first) * (k - 1) / max(count - 2, 1)
-    read = group[0].read
-    at = _at(read, view, share)
-    x, y = float(read.x[at]), float(read.claimed[at])
-    if view == "guesses":
-        y -= float(BLIND[at])
-    log_x, log_y = _LOGS[view]
-    if (log_x and x <= 0.0) or (log_y and y <= LOWEST):
-        return []
-    cramped = view == "curves" and y < 0.15  # no room between the line and the axes
-    right, down = outwards if outer and not cramped else inwards
-    return [
-        {
-            "x": math.log10(x) if log_x else x,
-            "y": math.log10(y) if log_y else y,
-            "text": _together([line.name for line in group]),
-            "font": {"color": colour, "size": 12},
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowwidth": 1,
-            "arrowcolor": colour,
-            "ax": right,
-            "ay": down,
-            "xanchor": "left" if right > 0 else "right",
-            "standoff": 3,
-            "bgcolor": f"{GROUNDS[theme].label}bb",
-        }
-    ]
+def _within(shares: np.ndarray) -> np.ndarray:
+    """The points that are seen."""
+    return shares[:, np.all((shares >= 0.0) & (shares <= 1.0), axis=0)]
+
+
+def _named(group: Sequence[Line], points: np.ndarray, plots: Sequence[_Plot], theme: str) -> dict[str, Any]:
+    text, colour = _together([line.name for line in group]), group[0].style.on(theme)
+    along = np.cumsum(np.append(0.0, np.hypot(*np.diff(points, axis=1))))
+    found, least = None, np.inf
+    for off, share in product(_OFF, _SHARES):
+        at = points[:, int(np.searchsorted(along, share * along[-1]))]
+        cost = 0
+        for plot in plots:
+            cost += plot.cost(plot.box(at, off, text)) if cost < least else 0
+        if cost < least:
+            found, least = (at, off), cost
+        if not cost:
+            break
+    at, (right, down) = found or (points[:, 0], _OFF[0])
+    for plot in plots:
+        plot.boxes.append(plot.box(at, (right, down), text))
+    return {
+        "x": float(at[0]),
+        "y": float(at[1]),
+        "text": text,
+        "font": {"color": colour, "size": 12},
+        "showarrow": True,
+        "arrowhead": 0,
+        "arrowwidth": 1,
+        "arrowcolor": colour,
+        "ax": right,
+        "ay": down,
+        "xanchor": "left" if right > 0 else "right",
+        "standoff": 3,
+    }
 
 
 def _together(found: Sequence[str]) -> str:
@@ -112,16 +180,6 @@ def called(assessment: Assessment, usual: Neighbouring | None) -> str:
     """The attacker's name, with the relation where it is not the usual one."""
     name = assessment.adversary.name
     return name if assessment.neighbouring is usual else f"{name}, {assessment.neighbouring.value}"
-
-
-def _at(read: Points, view: str, share: float) -> int:
-    """The point that lies ``share`` of the way along the line."""
-    if view == "roc":
-        return int(np.argmin(np.abs(np.log10(np.maximum(read.x, 1e-12)) / 5.0 + 1.0 - share)))
-    if view == "profile":
-        logs = np.log10(np.maximum(read.claimed, LOWEST / 10.0))
-        return int(np.argmin(np.abs(logs - logs[0] - share * (math.log10(LOWEST) - logs[0]))))
-    return int(np.argmin(np.abs(read.x / float(read.x[-1]) - share)))
 
 
 def remarks(assessments: Sequence[Assessment], view: str) -> list[str]:

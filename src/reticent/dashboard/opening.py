@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +19,25 @@ from reticent.certificates.declared_text import inert
 from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.schema import Certificate
 from reticent.dashboard import opening_audit, opening_progress, words
-from reticent.dashboard.asked import answer_to
+from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
-from reticent.dashboard.figures import Figure, empty, line_through, risk_figure
-from reticent.dashboard.naming import Line, names_of
+from reticent.dashboard.figures import Figure, picture, risk_figure
+from reticent.dashboard.judging import requirement, requirements
+from reticent.dashboard.naming import Line
 from reticent.dashboard.readings import Points, answer, protected, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State
+from reticent.dashboard.turns import Turns
+from reticent.dashboard.two_certificates import compared
 from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
 from reticent.io.strict import loads
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
 from reticent.mechanisms.codec import within_reach
-from reticent.records.ledger import LEDGER_SCHEMA, RunLedger
+from reticent.proofs import Claim
+from reticent.records.ledger import RunLedger, ledger_of
 from reticent.registry import flat
 
 LARGEST = 8 << 20
@@ -53,38 +56,48 @@ class Source:
     folder: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What a file says, as pieces of the page; ``running`` where it will say something else soon."""
-
-    page: list[Any]
-    figure: Figure = field(default_factory=lambda: {"data": []})
-    running: bool = False
-
-
-def source_of(contents: Any, name: Any, path: Any, *, local: bool) -> Source | None:
-    """What a browser asks to open; the upload goes first. None where it asks for nothing.
+def source_of(asked: Asked) -> Source:
+    """What a browser asks to open; a chosen file goes first.
 
     Raises:
-        ArtifactError: it is too large, not encoded as browsers do, or a path where paths are not allowed.
+        ArtifactError: nothing was chosen; or it is too large, not encoded as browsers do, or a path where paths are
+            not allowed.
     """
-    if isinstance(contents, str):
-        if len(contents) > LARGEST * 4 // 3 + 1000:
-            raise ArtifactError(f"the file is larger than the {LARGEST >> 20} MiB that can be opened here")
-        try:
-            content = base64.b64decode(contents.partition(",")[2], validate=True)
-        except (binascii.Error, ValueError):
-            raise ArtifactError("the file did not arrive whole") from None
-        return Source(inert(str(name), 80), content)
-    if not path:
-        return None
-    if not local:
+    if asked.files:
+        return _sent(*asked.files[0])
+    if not asked.path:
+        raise ArtifactError("no file was chosen")
+    if not asked.local:
         raise ArtifactError("paths can be opened only where the page is served to this machine alone: upload the file")
-    return _at(path)
+    return _at(asked.path)
 
 
-def _at(path: Any) -> Source:
-    if not isinstance(path, str) or len(path) > 1000 or "\0" in path:
+def _sent(contents: str, name: str) -> Source:
+    if len(contents) > LARGEST * 4 // 3 + 1000:
+        raise ArtifactError(f"the file is larger than the {LARGEST >> 20} MiB that can be opened here")
+    try:
+        return Source(inert(name, 80), base64.b64decode(contents.partition(",")[2], validate=True))
+    except (binascii.Error, ValueError):
+        raise ArtifactError("the file did not arrive whole") from None
+
+
+def shown(turns: Turns, asked: Asked) -> Shown:
+    """An untrusted file, as curves and verdicts; an audit that runs is looked at again."""
+    source = source_of(asked)
+    with turns.turn(asked.page + "/open", asked.turn):
+        return opened(source, asked.settings, asked.theme)
+
+
+def two(turns: Turns, asked: Asked) -> Shown:
+    """What differs between two certificates."""
+    if len(asked.files) != 2:
+        raise ArtifactError("choose two certificates at once")
+    one, other = (_sent(*file) for file in asked.files)
+    return Shown({"certificates-compared": compared((text_of(one), one.name), (text_of(other), other.name))})
+
+
+def _at(path: str) -> Source:
+    if len(path) > 1000 or "\0" in path:
         raise ArtifactError("this is not a path")
     place = Path(path).expanduser()
     if place.is_dir():
@@ -92,14 +105,16 @@ def _at(path: Any) -> Source:
     return Source(inert(place.name, 80), read_bytes(place, LARGEST))
 
 
-def opened(source: Source, settings: State, theme: str) -> Opened:
+def opened(source: Source, settings: State, theme: str) -> Shown:
     """Read it and show what it says.
 
     Raises:
         ArtifactError: it is nothing that is known, or damaged.
     """
     if source.folder is not None and (seen := opening_progress.read(source.folder)) is not None:
-        return Opened(opening_progress.page(seen, source.name), running=seen.done < seen.total)
+        return replace(
+            _shown(opening_progress.page(seen, source.name)), next="open" if seen.done < seen.total else None
+        )
     if source.folder is not None:
         from reticent.training import load_run  # brings torch
 
@@ -110,7 +125,7 @@ def opened(source: Source, settings: State, theme: str) -> Opened:
     if certificate_page.is_page(text):
         document = certificate_page.embedded(text, source.name)
         return _certificate(document, certificate_page.first_difference(text, document), theme)
-    return _document(loads(text, source.name), text, source.name, settings, theme)
+    return _document(loads(text, source.name), source.name, settings, theme)
 
 
 def release(source: Source) -> Mechanism:
@@ -126,17 +141,15 @@ def release(source: Source) -> Mechanism:
     return release_in(loads(text, source.name), source.name)
 
 
-def _document(document: Any, text: str, name: str, settings: State, theme: str) -> Opened:
+def _document(document: Any, name: str, settings: State, theme: str) -> Shown:
     schema = document.get("schema") if isinstance(document, dict) else None
-    readers: dict[str, Callable[[], Opened]] = {
-        LEDGER_SCHEMA: lambda: _ledger(RunLedger.from_json(text, name), name, theme),
-        "reticent.certificate/4": lambda: _certificate(Certificate.parse(document, name), None, theme),
-        "reticent.audit/1": lambda: _audit(document, settings, theme),
-    }
-    if not isinstance(schema, str) or schema not in readers:
-        known = ", ".join(readers)
-        raise ArtifactError(f"{name}: its schema is none of {known}")
-    return readers[schema]()
+    if schema == "reticent.certificate/4":
+        return _certificate(Certificate.parse(document, name), None, theme)
+    if schema == "reticent.audit/1":
+        return _audit(document, settings, theme)
+    if isinstance(schema, str) and schema.startswith(("reticent.ledger/", "reticent.watch/")):
+        return _ledger(ledger_of(document, name), name, theme)
+    raise ArtifactError(f"{name}: its schema is none of a ledger, a certificate or an audit")
 
 
 def text_of(source: Source) -> str:
@@ -151,7 +164,11 @@ def text_of(source: Source) -> str:
         raise ArtifactError(f"{source.name}: not UTF-8 text") from None
 
 
-def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
+def _shown(page: list[Any], figure: Figure | None = None) -> Shown:
+    return Shown({"opened": page, "open-message": ""}, {"open-figure": figure or {"data": []}})
+
+
+def _ledger(ledger: RunLedger, title: str, theme: str) -> Shown:
     """What ran, what is wrong with it, and who learns what from it."""
     release = within_reach(ledger.mechanism())
     changes = "; changes along the run" if ledger.changes else ""
@@ -180,7 +197,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
         *asked,
         words.pairs(facts),
     ]
-    return Opened(page, risk_figure(found.assessments, "curves", theme))
+    return _shown(page, risk_figure(found.assessments, "curves", theme))
 
 
 def _settings(release: DPSGD) -> str:
@@ -193,7 +210,7 @@ def _settings(release: DPSGD) -> str:
     return State.of(settings).address_of(*settings, "by", "panel")
 
 
-def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Opened:
+def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Shown:
     """What it states, whether everything in it follows, and its curves."""
     outcome = checked(certificate)
     wrong = list(outcome.refused)
@@ -212,16 +229,13 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
         html.Ul([html.Li([inert(a.sentence, _SENTENCE), " ", html.Em(a.claim)]) for a in certificate.assessments]),
         words.pairs([("edition", certificate.edition.value), ("signature", signed), *declared.items()]),
     ]
-    figure, usual = empty("curves", theme), [record.neighbouring for record in certificate.assessments[:1]]
+    usual = [record.neighbouring for record in certificate.assessments[:1]]
     lines = []
     for record in certificate.assessments:
         name = inert(record.adversary if record.neighbouring in usual else f"{record.adversary}, {record.neighbouring}")
         read = Points(np.array([0.0, *record.curve.fpr]), np.array([1.0, *record.curve.fnr]), None, None)
-        lines.append(Line(read, name, style_of(record.adversary), record.adversary == WorstCase.name))
-        drawn = read.x.tolist(), read.claimed.tolist(), f"{name} ({record.claim})"
-        figure["data"].append(line_through(*drawn, line=style_of(record.adversary).line(theme)))
-    figure["layout"]["annotations"] = names_of(lines, "curves", theme)
-    return Opened(page, figure)
+        lines.append(Line(read, name, style_of(record.adversary), Claim(record.claim), label=name))
+    return _shown(page, picture(lines, "curves", theme))
 
 
 def _requirements(certificate: Certificate) -> list[Any]:
@@ -229,21 +243,17 @@ def _requirements(certificate: Certificate) -> list[Any]:
     stated = certificate.requirements
     if not stated:
         return [html.P("No policy is part of this certificate.", className="quiet")]
-    rows = [
-        html.Li(
+    return [
+        requirements(
             [
-                html.Strong("\u2713 met: " if one.passed else "\u2717 not met: "),
-                inert(one.name, _SENTENCE),
-                "" if one.passed else f": {inert(one.detail, _SENTENCE)}",
-            ],
-            className="good" if one.passed else "bad",
+                requirement(one.passed, inert(str(one.name) if one.passed else f"{one.name}: {one.detail}", _SENTENCE))
+                for one in sorted(stated, key=lambda one: one.passed)
+            ]
         )
-        for one in sorted(stated, key=lambda one: one.passed)
     ]
-    return [html.Ul(rows, className="verdicts")]
 
 
-def _scores(source: Source, settings: State, theme: str) -> Opened:
+def _scores(source: Source, settings: State, theme: str) -> Shown:
     """Audit scores against the claims of the settings of this page."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / f"scores{Path(source.name).suffix}"
@@ -257,11 +267,11 @@ def _scores(source: Source, settings: State, theme: str) -> Opened:
     return _audit(audit(scores, claims).to_json(), settings, theme)
 
 
-def _audit(document: Any, settings: State, theme: str) -> Opened:
+def _audit(document: Any, settings: State, theme: str) -> Shown:
     """The measured curve with its band, with the claims of the settings of this page, and the verdicts."""
     report = opening_audit.parsed(document)
     found = answer_to(settings)
-    return Opened(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))
+    return _shown(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))
 
 
 def _faults(wrong: list[str], bad: str, good: str) -> list[Any]:

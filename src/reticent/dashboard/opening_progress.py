@@ -11,6 +11,7 @@ from dash import html
 
 from reticent.certificates.declared_text import inert
 from reticent.dashboard import words
+from reticent.dashboard.pieces import named
 from reticent.errors import ArtifactError
 from reticent.tasks.store import Store
 
@@ -63,8 +64,7 @@ def read(folder: Path, now: float | None = None) -> Progress | None:
 
 def page(seen: Progress, title: str) -> list[Any]:
     """Tasks done, time left, and what was asked for."""
-    share = seen.done / seen.total
-    bar = html.Div(html.Div(style={"width": f"{share:.1%}"}), className="bar", role="progressbar", **_range(seen))
+    bar = html.Progress(value=str(seen.done), max=str(seen.total), **named("Tasks of the audit"))
     facts = [(inert(str(name), 40).replace("_", " "), inert(str(value), 200)) for name, value in seen.plan.items()]
     return [
         html.H2(f"Audit {title}: {seen.done} of {seen.total} tasks done"),
@@ -72,15 +72,6 @@ def page(seen: Progress, title: str) -> list[Any]:
         html.P(_left(seen)),
         words.pairs(facts),
     ]
-
-
-def _range(seen: Progress) -> dict[str, Any]:
-    return {
-        "aria-valuemin": "0",
-        "aria-valuemax": str(seen.total),
-        "aria-valuenow": str(seen.done),
-        "aria-label": "Tasks of the audit",
-    }
 
 
 def _left(seen: Progress) -> str:

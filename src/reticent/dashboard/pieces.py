@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
+from dash import dcc, html
 
-from reticent.dashboard.figures import blank
-from reticent.dashboard.state import CHOICES, DEFAULTS
+from reticent.dashboard.state import SETTINGS
 
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
-GRAPH: Any = {
-    "displayModeBar": False,
-    "displaylogo": False,
-    "responsive": True,
-    "scrollZoom": False,
-    "doubleClick": "reset",
-}
 
 
 def choice(name: str, label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
     """One of several; the label is for screen readers unless the legend has another class."""
     chosen = dcc.RadioItems(
-        [{"label": text, "value": key} for key, text in CHOICES[name].items()], DEFAULTS[name], id=name, inline=True
+        [{"label": text, "value": key} for key, text in SETTINGS[name].choices.items()],
+        SETTINGS[name].start,
+        id=name,
+        inline=True,
     )
     return html.Fieldset([html.Legend(label, className=legend), chosen], className=look)
 
@@ -44,10 +39,9 @@ def upload(name: str, what: str = "", *, many: bool = False) -> dcc.Upload:
     return dcc.Upload(shown, id=name, max_size=8 << 20, multiple=many)
 
 
-def graph(name: str, label: str, config: Any = GRAPH) -> html.Div:
-    """A picture that Dash draws, with what a screen reader calls it."""
-    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure=blank("light"))
-    return html.Div(graph, role="img", className="frame", **named(label))
+def graph(name: str, label: str) -> html.Div:
+    """The place of a picture, with what a screen reader calls it."""
+    return html.Div(html.Div(id=name, className="graph"), role="img", className="frame", **named(label))
 
 
 def table(titles: Sequence[str], rows: Sequence[tuple[Any, Sequence[html.Td]]]) -> html.Table:
@@ -60,37 +54,3 @@ def table(titles: Sequence[str], rows: Sequence[tuple[Any, Sequence[html.Td]]]) 
 def named(label: str) -> dict[str, Any]:
     """What a screen reader calls it."""
     return {"aria-label": label}
-
-
-def tied(
-    app: Dash,
-    work: Callable[..., Any] | str,
-    writes: Sequence[str],
-    hears: Sequence[str],
-    reads: Sequence[str] = (),
-    *,
-    again: Sequence[str] = (),
-    at_once: bool = False,
-) -> None:
-    """Tie a callback to places of the page, each ``id.property``.
-
-    Args:
-        work: a function, or the name of one of the page's script.
-        writes: what it answers with.
-        hears: changes that it answers.
-        reads: what it is told besides.
-        again: those of ``writes`` that another callback writes first.
-        at_once: it answers when the page opens, too.
-    """
-    outputs = [Output(*_place(one), allow_duplicate=one in again) for one in writes]
-    given = [kind(*_place(one)) for kind, places in ((Input, hears), (State, reads)) for one in places]
-    wait = None if at_once else True
-    if isinstance(work, str):
-        app.clientside_callback(ClientsideFunction("reticent", work), *outputs, *given, prevent_initial_call=wait)
-    else:
-        app.callback(*outputs, *given, prevent_initial_call=wait)(work)
-
-
-def _place(place: str) -> tuple[str, str]:
-    name, _, kind = place.partition(".")
-    return name, kind

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.adversaries import WorstCase
+from reticent.adversaries.screen import screen_assessment
 from reticent.calibration import Advantage, BayesSecurity, Steps, Success, Target
 from reticent.dashboard import words
-from reticent.dashboard.calibrating import for_anybody
+from reticent.dashboard.asked import Asked, Shown
 from reticent.dashboard.figures import Figure, axis_of, base_layout, line_through
 from reticent.dashboard.looks import GROUNDS, SETTINGS
-from reticent.dashboard.readings import assessed
-from reticent.dashboard.screen import screen_assessment
+from reticent.dashboard.readings import worst_case
+from reticent.dashboard.searching import for_anybody
+from reticent.dashboard.state import mechanism_of, relation_of, target_of
+from reticent.dashboard.turns import Turns
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.stopping import checkpoint
@@ -25,6 +28,19 @@ _QUICK = (Advantage, BayesSecurity, Success)
 _MANY, _FEW = 24, 7
 _BEYOND = 1.25
 """How far the picture goes beyond what is allowed, or done."""
+
+
+def budget(turns: Turns, asked: Asked) -> Shown:
+    """How many epochs the target still allows; after the answer of the panel, which must not wait for it.
+
+    Raises:
+        UnsupportedError: as for ``budget_of``.
+    """
+    release, target, relation = mechanism_of(asked.settings), target_of(asked.settings), relation_of(asked.settings)
+    with turns.turn(asked.page, asked.turn):
+        found = budget_of(release, target, relation)
+        figure = budget_figure(release, found, target, relation, asked.theme)
+    return Shown({"planned": found.sentence(words.goal(target))}, {"plan-figure": figure})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +95,7 @@ def budget_figure(
         checkpoint()
         run = release.changed("steps", count)
         known = screen_assessment(WorstCase(), run, within) if quick else None
-        risks.append(target.of(known or assessed(WorstCase(), run, within)).value)
+        risks.append(target.of(known or worst_case(run, within)).value)
     per, up = budget.per_epoch, target.grows_with_risk
     said = "about" if quick else "at most" if up else "at least"
     line = line_through(

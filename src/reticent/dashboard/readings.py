@@ -11,11 +11,12 @@ from functools import lru_cache
 import numpy as np
 
 from reticent import risk
-from reticent.adversaries import Adversary, Assessment, Method, WorstCase, check_dominance
+from reticent.adversaries import Adversary, Assessment, Method, WorstCase, assess_answerable
 from reticent.adversaries.report import assessment_record
+from reticent.adversaries.witness import Witness
 from reticent.certificates.sentences import Protected, persons, sentence
 from reticent.curves import TradeOff
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.risk.report import MEASURES, AssessmentRecord, Number, Questions
@@ -57,7 +58,7 @@ _mutex = threading.Lock()
 
 
 def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
-    """One attacker against one release, never above the worst case; kept for the next question.
+    """One attacker against one release; kept for the next question.
 
     Raises:
         UnsupportedError: nothing is proven for this combination.
@@ -67,8 +68,6 @@ def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring)
     if (known := _assessed.get(case)) is not None:
         return known
     result = adversary.assess(mechanism, relation, Method.EXACT)
-    if not isinstance(adversary, WorstCase):
-        check_dominance(result, assessed(WorstCase(), mechanism, result.neighbouring))
     with _mutex:
         _assessed[case] = result
         while len(_assessed) > _KEPT:
@@ -90,28 +89,33 @@ def composed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring)
     return result
 
 
+def worst_case(mechanism: Mechanism, relation: Neighbouring | None) -> Assessment:
+    """The worst case, under its own relation where none is stated."""
+    return assessed(WorstCase(), mechanism, relation or WorstCase.relation)
+
+
 def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring | None) -> bool:
     """Whether ``composed`` would answer without computing anything."""
     return (adversary, mechanism, relation or adversary.relation) in _composed
 
 
 def answer(adversaries: tuple[Adversary, ...], mechanism: Mechanism, relation: Neighbouring | None) -> Answer:
-    """Each attacker in turn, with the worst case of every relation used."""
-    found: dict[tuple[str, Neighbouring], Assessment] = {}
-    skipped: dict[str, str] = {}
-    for adversary in adversaries:
-        checkpoint()
-        try:
-            result = composed(adversary, mechanism, relation or adversary.relation)
-            worst = composed(WorstCase(), mechanism, result.neighbouring)
-        except (UnsupportedError, ParameterError) as error:
-            if isinstance(adversary, WorstCase):
-                raise
-            skipped[adversary.name] = str(error)
-            continue
-        found.setdefault((result.adversary.name, result.neighbouring), result)
-        found.setdefault((worst.adversary.name, worst.neighbouring), worst)
-    return Answer(tuple(found.values()), skipped)
+    """Each attacker in turn, with the worst case of every relation used, of which none is above it.
+
+    Raises:
+        UnsupportedError: the worst case cannot be answered.
+    """
+    found, skipped = assess_answerable(mechanism, adversaries, relation, ask=_kept)
+    for reason in (reason for name, reason in skipped.items() if name == WorstCase.name):
+        raise UnsupportedError(reason)
+    return Answer(found, skipped)
+
+
+def _kept(
+    adversary: Adversary, mechanism: Mechanism, relation: Neighbouring, method: Method, witness: Witness | None
+) -> Assessment:
+    checkpoint()
+    return composed(adversary, mechanism, relation)
 
 
 @lru_cache(maxsize=2 * _KEPT)

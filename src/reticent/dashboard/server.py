@@ -18,10 +18,9 @@ from dash import Dash
 from flask import Flask, Response, request
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
-from reticent.dashboard.callbacks import Callbacks
-from reticent.dashboard.exploring import explore
+from reticent.dashboard.answering import answered
 from reticent.dashboard.guard import protect
-from reticent.dashboard.layout import made_styles, page
+from reticent.dashboard.layout import connect, made_styles, page
 from reticent.dashboard.turns import Turns
 from reticent.errors import ParameterError, UnsupportedError
 
@@ -59,17 +58,18 @@ def build_app(*, local: bool) -> Dash:
         add_log_handler=False,
     )
     app.layout = page(local)
+    connect(app)
     turns = Turns()
-    Callbacks(turns, local).connect(app)
 
-    def explored() -> Response:
-        answer = explore(turns, request.get_json(silent=True))
-        return app.server.response_class(answer, mimetype="application/json")
+    def answer() -> Response:
+        found = answered(turns, request.get_json(silent=True), local=local)
+        return app.server.response_class(found, mimetype="application/json")
 
-    app.server.add_url_rule("/explore", "explore", explored, methods=["POST"])
-    app.server.add_url_rule(
-        "/swatches.css", "swatches", lambda: app.server.response_class(made_styles(), mimetype="text/css")
-    )
+    def styles() -> Response:
+        return app.server.response_class(made_styles(), mimetype="text/css")
+
+    app.server.add_url_rule("/answer", "answer", answer, methods=["POST"])
+    app.server.add_url_rule("/swatches.css", "swatches", styles)
     return app
 
 

@@ -41,6 +41,7 @@ def sheet(settings: State, found: Answer) -> str:
     judged = judge(policy, release, shown) if policy else None
     pieces = [
         parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
+        parts.P(words.number_line(shown), className="number"),
         parts.H1(words.answer_line(shown, protected(release)), className="answer"),
         parts.P(f"Released: {in_short(release)}."),
         parts.P(words.accuracy(shown), className="quiet"),
@@ -61,7 +62,7 @@ def sheet(settings: State, found: Answer) -> str:
     css = resources.files("reticent.dashboard").joinpath("assets", "page.css").read_text(encoding="utf-8")
     style = f"{css}{made_styles()}{_MORE}".replace("</", "<\\/")
     body = "".join([as_html(pieces), drawing(shown), as_html(after)])
-    return f'{_HEAD}{style}</style></head><body><div id="page"><main>{body}</main></div></body></html>\n'
+    return f'{_HEAD}{style}</style></head><body><div id="page"><main id="sent">{body}</main></div></body></html>\n'
 
 
 def as_html(piece: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -33,47 +33,57 @@ from reticent.samplers import INDEPENDENT, SAMPLERS
 OWN_RELATION = "own"
 """Each attacker's own neighbouring relation."""
 
-DEFAULTS: dict[str, str] = {
-    "panel": "explore",
-    "mechanism": "dpsgd",
-    "by": "rate",
-    **{p.name: p.start for p in PARAMETERS.values()},
-    "sampler": INDEPENDENT.name,
-    "selection": ONE_RUN,
-    "relation": OWN_RELATION,
-    "attackers": "relaxed",
-    "view": "curves",
-    "target": "advantage",
-    "goal": "0.1",
-    "place": "",
-    "unknown": "noise-multiplier",
-    "ledger": "",
-    "policy": "",
-    "pinned": "",
-}
-CHOICES: dict[str, dict[str, str]] = {
-    "panel": {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"},
-    "mechanism": {name: each.label for name, each in RELEASED.items()},
-    "by": {"rate": "Rate · steps", "data": "Records · epochs"},
-    "sampler": {name: kind.title for name, kind in SAMPLERS.items()},
-    "selection": {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}},
-    "relation": {
-        OWN_RELATION: "each attacker's own",
-        Neighbouring.ADD_REMOVE.value: "add/remove",
-        Neighbouring.REPLACE.value: "replace",
-        Neighbouring.ZERO_OUT.value: "zero out",
-    },
-    "view": {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"},
-    "target": {name: label for name, (label, *_) in TARGETS.items()},
-    "unknown": {name: label for name, (label, *_) in UNKNOWNS.items()},
-}
-"""What can be chosen, and what the page calls it."""
-_LONGEST = 40
-_LONGER = {"attackers": 600, "ledger": 6_000, "policy": 6_000, "pinned": 20_000}
-_LONGEST_ADDRESS = 60_000
 
-PINNED = ("mechanism", "by", *PARAMETERS, "sampler", "selection", "relation", "ledger")
-"""What is kept of setting A in a comparison."""
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One thing that the page is set to, as text.
+
+    Attributes:
+        start: before anybody sets it.
+        choices: what can be chosen, and what the page calls it; none where it is typed or written by the page.
+        longest: letters that it may have.
+        compared: it is kept of setting A in a comparison.
+        control: a control of the page holds it; the page's script keeps the others.
+    """
+
+    start: str
+    choices: Mapping[str, str] = field(default_factory=dict)
+    longest: int = 40
+    compared: bool = False
+    control: bool = True
+
+
+_PANELS = {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"}
+_VIEWS = {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"}
+_MECHANISMS = {name: each.label for name, each in RELEASED.items()}
+_SAMPLERS = {name: kind.title for name, kind in SAMPLERS.items()}
+_LAWS = {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}}
+_RELATIONS = {
+    OWN_RELATION: "each attacker's own",
+    "add-remove": "add/remove",
+    "replace": "replace",
+    "zero-out": "zero out",
+}
+SETTINGS: dict[str, Setting] = {
+    "panel": Setting("explore", _PANELS),
+    "mechanism": Setting("dpsgd", _MECHANISMS, compared=True),
+    "by": Setting("rate", {"rate": "Rate · steps", "data": "Records · epochs"}, compared=True),
+    **{p.name: Setting(p.start, compared=True, control=False) for p in PARAMETERS.values()},
+    "sampler": Setting(INDEPENDENT.name, _SAMPLERS, compared=True),
+    "selection": Setting(ONE_RUN, _LAWS, compared=True),
+    "relation": Setting(OWN_RELATION, _RELATIONS, compared=True),
+    "attackers": Setting("relaxed", longest=600),
+    "view": Setting("curves", _VIEWS),
+    "target": Setting("advantage", {name: label for name, (label, *_) in TARGETS.items()}),
+    "goal": Setting("0.1"),
+    "place": Setting(""),
+    "unknown": Setting("noise-multiplier", {name: label for name, (label, *_) in UNKNOWNS.items()}),
+    "ledger": Setting("", longest=6_000, compared=True, control=False),
+    "policy": Setting("", longest=6_000, control=False),
+    "pinned": Setting("", longest=20_000, control=False),
+}
+DEFAULTS = {name: setting.start for name, setting in SETTINGS.items()}
+_LONGEST_ADDRESS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +106,13 @@ class State:
         if not isinstance(given, Mapping):
             raise ParameterError("settings", type(given).__name__, "names with texts")
         values = dict(DEFAULTS)
-        for name in DEFAULTS.keys() & given.keys():
-            text = given[name]
+        for name in SETTINGS.keys() & given.keys():
+            text, setting = given[name], SETTINGS[name]
             if isinstance(text, (int, float)) and not isinstance(text, bool):
                 text = repr(text)
-            longest = _LONGER.get(name, _LONGEST)
-            if not isinstance(text, str) or len(text) > longest:
-                raise ParameterError(name, _shown(text), f"a text of at most {longest} characters")
-            if name not in CHOICES or text in CHOICES[name]:
+            if not isinstance(text, str) or len(text) > setting.longest:
+                raise ParameterError(name, _shown(text), f"a text of at most {setting.longest} characters")
+            if not setting.choices or text in setting.choices:
                 values[name] = text.strip()
         return cls(values)
 
@@ -242,9 +251,15 @@ def _number(name: str, text: str) -> float:
     return value
 
 
+def numbers_of(state: State) -> dict[str, float]:
+    """What is typed for each parameter, where it is a number: the place of its slider."""
+    found = {name: parsed(state[name]) for name in PARAMETERS}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
 def parsed(text: str) -> float:
-    """A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none. The page's script reads it alike."""
-    plain = text.replace(" ", "").replace("_", "x")  # Python reads 1_000, a browser does not
+    """A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none."""
+    plain = text.replace(" ", "").replace("_", "x")  # Python reads 1_000, people do not write it
     if "." not in plain and plain.count(",") == 1:
         plain = plain.replace(",", ".")
     above, slash, below = plain.partition("/")

@@ -6,47 +6,42 @@ import csv
 import io
 import shlex
 from collections.abc import Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
+from dataclasses import fields, is_dataclass
 from enum import Enum
+from inspect import isfunction
 from typing import Any
 
-from reticent.adversaries import Adversary
-from reticent.calibration import Calibration, Target, Unknown
-from reticent.certificates.build import certify
+from reticent.adversaries import Adversary, assess
+from reticent.calibration import Calibration, Target, Unknown, calibrate
 from reticent.certificates.page import paged, render_html
-from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS, Declaration
-from reticent.dashboard.calibrating import for_anybody
+from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS
 from reticent.dashboard.catalogue import OF_RUNS
 from reticent.dashboard.readings import QUESTIONS, Answer, points
 from reticent.dashboard.released import as_text
+from reticent.dashboard.searching import for_anybody
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.registry import parameters_of, told
-from reticent.samplers import Sampler
+from reticent.risk import advantage, bayes_security
 from reticent.stopping import checkpoint
 from reticent.text import as_call, as_python, stated
+from reticent.verbs import certify
 
 _FILE = "release.json"
 _PRIORS = [word for prior in QUESTIONS.priors for word in ("--prior", f"{prior:g}")]
-_PRINTED = (
-    "    risks = [a.measure(number).value for number in (advantage, bayes_security)]\n"
-    "    print(a.adversary.name, a.neighbouring, a.claim, *risks)\n"
-)
 
 
 def risk_python(state: State, answer: Answer) -> str:
     """A script that prints advantage and Bayes security of everybody who was answered."""
     release, relation = mechanism_of(state), relation_of(state)
     who = _answered(state, answer)
-    names = sorted({type(a).__name__ for a in who})
     return (
-        f"{_imports(release, relation)}"
-        "from reticent.risk import advantage, bayes_security\n"
-        f"from reticent.adversaries import {', '.join([*names, 'assess'])}\n\n"
+        f"{_imports(assess, advantage, bayes_security, relation, *_written(release), *who)}\n"
         f"release = {as_call(release)}\n"
         f"attackers = [{', '.join(as_call(a) for a in who)}]\n"
-        f"for a in assess(release, attackers{_relation_python(relation)}):\n" + _PRINTED
+        f"for a in assess(release, attackers{_relation_python(relation)}):\n"
+        "    risks = [a.measure(number).value for number in (advantage, bayes_security)]\n"
+        "    print(a.adversary.name, a.neighbouring, a.claim, *risks)\n"
     )
 
 
@@ -71,16 +66,12 @@ def calibration_python(state: State, found: Sequence[Calibration]) -> str:
     """A script that prints what each attacker would allow, and the worst case there."""
     release, relation, target, unknown = mechanism_of(state), relation_of(state), target_of(state), unknown_of(state)
     who = [c.adversary for c in found]
-    names = sorted({type(a).__name__ for a in who})
-    kinds = sorted([type(target).__name__, type(unknown).__name__])
     return (
-        f"from reticent.calibration import {', '.join(kinds)}, calibrate\n"
-        f"{_imports(release, relation)}"
-        f"from reticent.adversaries import {', '.join(names)}\n\n"
+        f"{_imports(calibrate, target, unknown, relation, *_written(release), *who)}\n"
         f"release = {as_call(release)}\n"
         f"target = {as_call(target)}\n"
         f"for who in [{', '.join(as_call(a) for a in who)}]:\n"
-        f"    found = calibrate(release, {type(unknown).__name__}(), target, who{_relation_python(relation)})\n"
+        f"    found = calibrate(release, {as_call(unknown)}, target, who{_relation_python(relation)})\n"
         "    print(who.name, found.value, found.achieved.value, found.worst_case().value)\n"
     )
 
@@ -105,17 +96,16 @@ def calibration_command(state: State, found: Sequence[Calibration]) -> str:
 def certificate_page(state: State) -> str:
     """The page of a certificate of what the panel shows, settings or the answer of a search: nobody saw a run."""
     searched, release, relation = state["panel"] == "calibrate", mechanism_of(state), relation_of(state)
-    subject = OF_THE_DASHBOARD.format(CALIBRATED if searched else SETTINGS)
-    declared = Declaration(subject=subject, created=datetime.now(UTC).date().isoformat())
+    # computed already where the page shows it
+    answer = for_anybody(release, unknown_of(state), target_of(state), relation).mechanism if searched else release
     made = certify(
-        # computed already where the page shows it
-        for_anybody(release, unknown_of(state), target_of(state), relation).mechanism if searched else release,
-        declared,
-        adversaries=adversaries_of(state),
+        answer,
+        subject=OF_THE_DASHBOARD.format(CALIBRATED if searched else SETTINGS),
+        adversary=adversaries_of(state),
         neighbouring=relation,
         progress=lambda _: checkpoint(),
     )
-    return render_html(paged(made))
+    return render_html(paged(made.certificate))
 
 
 def curves_csv(answer: Answer, view: str) -> str:
@@ -145,7 +135,7 @@ def _answered(state: State, answer: Answer) -> list[Adversary]:
 
 def _written(release: Mechanism) -> list[Any]:
     """What a script imports to write the release down: the release, its parts, and what their fields hold."""
-    held = [value for value in stated(release).values() if isinstance(value, Enum | Sampler)]
+    held = [value for value in stated(release).values() if isinstance(value, Enum) or is_dataclass(value)]
     return [release, *held, *[one for part in release.inner for one in _written(part)]]
 
 
@@ -196,11 +186,9 @@ def _runs(release: Mechanism, leave: Sequence[str] = ()) -> list[str]:
     return ["--selection", law.name, *[word for name in given for word in (_option(name), repr(given[name]))]]
 
 
-def _imports(release: Mechanism, relation: Neighbouring | None) -> str:
-    """Of what the release is written with, and of nothing that it is not."""
-    laws = f"from reticent.pairs import {type(release.runs).__name__}\n" if release.runs else ""
-    written = {type(one) for one in _written(release)}
-    samplers = sorted(kind.__name__ for kind in written if issubclass(kind, Sampler))
-    names = sorted({*(kind.__name__ for kind in written), *(["Neighbouring"] if relation else [])} - {*samplers})
-    drawn = f"from reticent.samplers import {', '.join(samplers)}\n" if samplers else ""
-    return f"from reticent.mechanisms import {', '.join(names)}\n{drawn}{laws}"
+def _imports(*used: Any) -> str:
+    """Of the functions that a script calls, and of the types of what it writes down."""
+    found: dict[str, set[str]] = {}
+    for kind in (one if isfunction(one) else type(one) for one in used if one is not None):
+        found.setdefault(".".join(kind.__module__.split(".")[:2]), set()).add(kind.__name__)
+    return "".join(f"from {home} import {', '.join(sorted(names))}\n" for home, names in sorted(found.items()))

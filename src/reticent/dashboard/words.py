@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from dash import html
 
 from reticent.adversaries import Assessment
-from reticent.calibration import Calibration, Target
+from reticent.adversaries.screen import ACCURACY, ROUGH
+from reticent.calibration import Target
 from reticent.certificates.declared_text import inert
 from reticent.certificates.sentences import Protected, even_guess, headline, percent
 from reticent.certificates.words import claim as in_words
-from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, TARGETS
 from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import record, summary, told
-from reticent.dashboard.screen import ACCURACY, ROUGH
 from reticent.errors import ParameterError, ReticentError
 from reticent.proofs import Claim
 from reticent.risk.report import MEASURES, AssessmentRecord, Number
@@ -51,6 +49,16 @@ def _field(name: str) -> str:
 def answer_line(assessments: Sequence[Assessment], records: Protected = None) -> str:
     """The answer of the worst case, one sentence for each question that somebody asks; an estimate says *about*."""
     return str(headline([summary(one) for one in assessments if one.adversary.strongest], records))
+
+
+def number_line(assessments: Sequence[Assessment]) -> list[Any]:
+    """What a guess becomes under the worst case: the number in large, beside that of a guess without the release."""
+    found: list[Any] = [html.Span(["50%", html.Small("blind guessing")], className="blind")]
+    for one in (one for one in assessments if one.adversary.strongest):
+        strength = "at most" if one.claim.proven else "about"
+        share = str(percent(even_guess(summary(one)), up=one.claim.proven))
+        found.append(html.Span([html.Strong(share), html.Small(f"{strength}, {one.neighbouring.value}")]))
+    return found
 
 
 def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:
@@ -140,19 +148,21 @@ def number_table(
 ) -> html.Table:
     """Every number of every attacker, as ``reticent risk`` prints them, with enclosures and ``marks`` below."""
     rows = [record(assessment) for assessment in assessments]
-    titles = ["attacker", *(title for title, _ in _columns(rows[0]))]
+    titles = ["attacker", *(title for title, _ in columns(rows[0]))]
     said = marks or {}
-    return table(titles, [(_attacker(r.adversary, r.neighbouring, r.claim), _cells(r, said)) for r in rows])
+    return table(titles, [(attacker(r.adversary, r.neighbouring, r.claim), cells(r, said)) for r in rows])
 
 
-def _cells(r: AssessmentRecord, marks: Mapping[tuple[str, str, str], Any]) -> list[html.Td]:
+def cells(r: AssessmentRecord, marks: Mapping[tuple[str, str, str], Any]) -> list[html.Td]:
+    """Every number of one attacker, with the ``marks`` on it."""
     return [
         _cell(number, _way(title, Claim(r.claim)), marks.get((r.adversary, r.neighbouring, title)))
-        for title, number in _columns(r)
+        for title, number in columns(r)
     ]
 
 
-def _columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
+def columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
+    """Every number of one attacker, with what it is called."""
     every = ((name, one, at) for name, one in MEASURES.items() for at in one.stated(r))
     return [(title_of(name, at), one.of(r, *at)) for name, one, at in every]
 
@@ -180,7 +190,7 @@ def _way(title: str, claim: Claim) -> bool | None:
     return title != _SECURITY if claim.proven else None
 
 
-def _attacker(name: str, *said: str) -> list[Any]:
+def attacker(name: str, *said: str) -> list[Any]:
     """The line of an attacker, the name, and what is said about it."""
     return [swatch(name), name, *([html.Small(", ".join(said))] if said else [])]
 
@@ -204,60 +214,6 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
     return [
         html.P([html.Strong(name), f" ({_LABELS[name]}) is left out: ", reason]) for name, reason in skipped.items()
     ]
-
-
-def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str]) -> html.Table:
-    """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
-    reference = {c.neighbouring: c.value for c in searched.found if c.adversary.strongest}
-    risk = risk_of(target)
-    titles = ("attacker", what, f"{risk}, any attacker", f"{risk}, this attacker", "against worst case", "")
-    body, up = [], target.grows_with_risk
-    for c in searched.found:
-        worst, base = worst_there(c), reference.get(c.neighbouring)
-        unsafe = not target.met_by(worst)
-        ratio = "" if base is None else f"× {c.value / base:.3g}"
-        beyond = [html.Small("beyond the target")] if unsafe else []
-        cells = [
-            html.Td(html.Strong(c.unknown.words(c.value, 5)), className="n"),
-            html.Td([digits(worst, up=up), *beyond], className="n beyond" if unsafe else "n"),
-            html.Td(digits(c.achieved.value, up=up), className="n"),
-            html.Td(ratio, className="n"),
-            html.Td(_use(c)),
-        ]
-        body.append((_attacker(c.adversary.name, c.neighbouring.value), cells))
-    later = [html.Td("computing …", colSpan=5, className="quiet")]
-    return table(titles, [*body, *((_attacker(name), later) for name in waiting)])
-
-
-def _use(found: Calibration) -> html.Button:
-    settings: dict[str, Any] = {"data-settings": _settings(found)}
-    return html.Button("Use this", **settings)
-
-
-def _settings(found: Calibration) -> str:
-    """The settings that an answer changes, as part of an address."""
-    name, value = found.unknown.name, found.value
-    by = {"sample_rate": "rate", "steps": "rate", "batch_size": "data", "epochs": "data"}.get(name)
-    text = str(int(value)) if value == int(value) else repr(float(value))
-    return urlencode({"panel": "explore", name: text, **({} if by is None else {"by": by})})
-
-
-def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
-    """The worst case of two settings, number by number."""
-    changes = [
-        html.Td(_difference(one.value, other.value), className="n")
-        for (_, one), (_, other) in zip(_columns(a), _columns(b), strict=True)
-    ]
-    titles = [title for title, _ in _columns(a)]
-    rows = zip(_cells(a, {}), _cells(b, {}), changes, strict=True)
-    return table(("worst case", "A", "B", "B − A"), list(zip(titles, rows, strict=True)))
-
-
-def _difference(a: float | None, b: float | None) -> str:
-    """B less A; none is stated where the digits of both say the same."""
-    if a is None or b is None:
-        return ""
-    return "\u2248 0" if shown(a) == shown(b) else f"{b - a:+.3g}".replace("-", "\u2212", 1)
 
 
 def goal(target: Target) -> str:

@@ -39,6 +39,7 @@ class Mechanism(Choice, Short, ABC):
 
     Attributes:
         name: as the command line and documents spell it.
+        title: in a few words, for the dashboard; the name where it says enough.
         sentence: what it is, for readers of a certificate; empty where they need not be told.
         extras: what people may give instead of fields; see ``resolved``.
         notes: what a reader must know in addition to the conditions, one sentence or two each.
@@ -53,6 +54,7 @@ class Mechanism(Choice, Short, ABC):
     __slots__ = ()
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""
     sentence: ClassVar[Message | str] = ""
     extras: ClassVar[tuple[Parameter, ...]] = ()
     noise_multiplier: float | None = None

@@ -44,6 +44,7 @@ class FilteredGaussian(Mechanism):
     )
 
     name: ClassVar[str] = "filtered-gaussian"
+    title: ClassVar[str] = "Gaussian, within a budget"
     sentence: ClassVar[Message | str] = Message("mechanism.filtered-gaussian")
 
     def __post_init__(self) -> None:

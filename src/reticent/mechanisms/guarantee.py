@@ -42,6 +42,7 @@ class Guarantee(Mechanism):
     releases: int = field(default=1, metadata=described("Number of releases with this guarantee."))
 
     name: ClassVar[str] = "guarantee"
+    title: ClassVar[str] = "A stated epsilon"
     sentence: ClassVar[Message | str] = Message("mechanism.guarantee")
 
     def __post_init__(self) -> None:

@@ -57,6 +57,7 @@ class MatrixMechanism(Mechanism):
     sample_rate: float = field(default=1.0, metadata=described("Probability of a record at its block's turn."))
 
     name: ClassVar[str] = "matrix"
+    title: ClassVar[str] = "Correlated noise"
     sentence: ClassVar[Message | str] = Message("mechanism.matrix")
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, instead of a name."),

@@ -5,7 +5,7 @@
   const SETTLED = 200;  // milliseconds without a change before the address follows: the picture comes first
   const past = [];
   const typing = {};  // fields whose text is not taken over yet
-  let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0, waiting = 0, fresh = false, back = false;
+  let turn = 0, now = null, known = null, asked = null, handing = null, changedBy = null, changedAt = 0, settling = 0, waiting = 0, fresh = false, back = false, looking = 0;
 
   const shortest = (x, whole) => whole ? String(Math.round(x)) : String(Number(x.toPrecision(3)));
   function fromSlider(place, fact) {
@@ -13,22 +13,19 @@
     const x = fact.log ? fact.low * Math.pow(fact.high / fact.low, share) : fact.low + (fact.high - fact.low) * share;
     return shortest(x, fact.whole);
   }
-  // A number as people type it: 1.5 or 1,5, 10%, 1/100; NaN where it is none. The server reads it alike.
-  function parsed(text) {
-    let plain = text.replaceAll(" ", "");
-    if (!plain.includes(".") && plain.split(",").length === 2) plain = plain.replace(",", ".");
-    const [above, below, more] = plain.split("/");
-    if (above === "" || more !== undefined || below === "") return NaN;
-    if (below !== undefined) return Number(above) / Number(below);
-    return plain.endsWith("%") ? Number(plain.slice(0, -1)) / 100 : Number(plain);
-  }
-  // Where the slider lies; null where the text is no number: then it stays.
-  function toSlider(text, fact) {
-    const x = parsed(text);
-    if (text === "") return 0;
-    if (!Number.isFinite(x) || (fact.log && x <= 0)) return null;
+  // Where the slider lies; the server reads what is typed.
+  function toSlider(x, fact) {
+    if (fact.log && x <= 0) return 0;
     const share = fact.log ? Math.log(x / fact.low) / Math.log(fact.high / fact.low) : (x - fact.low) / (fact.high - fact.low);
     return Math.round(fact.steps * Math.min(1, Math.max(0, share)));
+  }
+  function placed(settings, numbers) {
+    for (const name of known.sliders) {
+      const range = document.getElementById(name + "-slider");
+      if (!range || (settings[name] ?? known.defaults[name]) !== now[name]) continue;  // it was moved since
+      const place = now[name] === "" ? 0 : name in numbers ? toSlider(numbers[name], known.fields[name]) : null;
+      if (place !== null && place !== Number(range.value)) range.value = place;
+    }
   }
   const asText = (value) => Array.isArray(value) ? value.filter((v) => v !== "worst-case").join(",") : String(value ?? "");
   const asValue = (name, text) => name === "attackers" ? ["worst-case", ...text.split(",").filter((v) => v && v !== "worst-case")] : text;
@@ -58,10 +55,9 @@
       const range = document.getElementById(name + "-slider"), field = document.getElementById(name), text = settings[name];
       if (!typing[name] && field.value !== text) field.value = text;
       if (!range) continue;
-      const place = toSlider(text, known.fields[name]);
-      if (place !== null && place !== Number(range.value)) range.value = place;
       range.setAttribute("aria-valuetext", text === "" ? "empty" : text);
     }
+    if (known.folded.some((name) => settings[name] !== known.defaults[name])) document.getElementById("more").open = true;
     const goal = document.getElementById("goal-label"), place = document.getElementById("place-label");
     if (goal) goal.textContent = settings.target === "bayes-security" ? "at least" : "at most";
     const words = { tpr: "at false alarms", epsilon: "at delta", success: "at prior" };
@@ -108,21 +104,59 @@
   function change(name, text, by) {
     if (text === now[name]) return;
     remember(now, by);
-    adopt({ ...now, [name]: text });
-    if (!settling && now.panel !== "explore") share();  // Explore asks by itself; the others ask at once, and where a drag ends
+    const jump = !settling;
+    adopt({ ...now, [name]: text }, now.panel === "explore" || jump);  // Explore asks at each place; the others at once, and where a drag ends
     clearTimeout(settling);
-    settling = setTimeout(() => { settling = 0; if (handed !== now) share(); }, SETTLED);
+    settling = setTimeout(() => { settling = 0; handed(); if (now.panel !== "explore" && asked !== now) ask(); }, SETTLED);
   }
-  const share = () => window.dash_clientside.set_props("shared", { data: Date.now() });
-  // From here on these are the settings; the panel that explores draws them now.
-  function adopt(next) {
+  // Dash hears of settings that its own controls did not change.
+  function set(settings) {
+    handing = typeof settings === "string" ? Object.fromEntries(new URLSearchParams(settings)) : settings;
+    window.dash_clientside.set_props("shared", { data: Date.now() });
+  }
+  // From here on these are the settings; the panel that is seen asks now.
+  function adopt(next, at_once = true) {
+    if (next.panel !== now?.panel) window.reticent.write({ told: "", "ledger-said": "", "policy-said": "" });
     now = next;
     turn += 1;
-    clearTimeout(waiting);
-    if (now.panel !== "open") waiting = setTimeout(() => document.body.classList.add("asking"), 300);
     addFields();
     mark(now);
-    if (now.panel === "explore") window.reticent.explore({ settings: now, session, turn });
+    if (at_once) ask();
+    clearTimeout(waiting);
+    if (now.panel !== "open") waiting = setTimeout(() => document.body.classList.add("asking"), 300);
+    else document.body.classList.remove("asking");
+  }
+  const question = () => ({ settings: now, session, turn });
+  function ask() {
+    asked = now;
+    window.reticent.ask(now.panel === "open" ? null : question());
+  }
+  // The address follows the settings.
+  function handed() {
+    const query = address(now, known.defaults);
+    window.history[fresh ? "pushState" : "replaceState"](null, "", query ? "?" + query : window.location.pathname);
+    fresh = false;
+    document.getElementById("undo").disabled = past.length === 0;
+  }
+  // A file or a folder; an audit that runs is looked at again.
+  async function open(more) {
+    clearTimeout(looking);
+    const pause = await window.reticent.once(question(), "open", more);
+    if (pause) looking = setTimeout(() => { if (now.panel === "open") open(more); }, pause);
+  }
+  // On a phone the settings lie below the picture, which stays in view.
+  function drawer(open) {
+    document.body.classList.toggle("drawer", open);
+    document.getElementById("to-settings").setAttribute("aria-expanded", String(open));
+    if (open) document.querySelector(`.p-${now.panel} .frame`)?.scrollIntoView({ block: "start" });
+    document.getElementById(open ? "close-settings" : "to-settings").focus({ preventScroll: true });
+  }
+  // A field that is wrong is marked where it is.
+  function wrong(name) {
+    document.querySelectorAll("[aria-invalid]").forEach((field) => field.removeAttribute("aria-invalid"));
+    const field = document.getElementById(name || "none");
+    field?.setAttribute("aria-invalid", "true");
+    field?.closest("details")?.setAttribute("open", "");
   }
 
   // What is shown answers this question: until then it is of earlier settings, and looks so.
@@ -131,7 +165,7 @@
     clearTimeout(waiting);
     document.body.classList.remove("asking");
   }
-  window.reticent.arrived = arrived;
+  Object.assign(window.reticent, { arrived, placed, set, wrong });
   const plainFetch = window.fetch;
   window.fetch = async (...given) => {
     try {
@@ -161,19 +195,17 @@
   }).observe(document.documentElement, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, { reticent: {
-    // [controls...] in, the same and the state out.
+    // [controls...] in, the same out.
     keep: function (...given) {
       known = given.pop();
-      const search = given.pop();
-      const read = given.pop();
       given.splice(-4);  // undo, pin, swap, shared: only that they were touched matters
       const { controls, defaults } = known;
       const keep = window.dash_clientside.no_update;
       const by = window.dash_clientside.callback_context.triggered.map((t) => t.prop_id.split(".")[0]);
+      const mine = (set, names) => Object.fromEntries(Object.entries(set).filter(([k]) => names.includes(k)));
       let next = now ? Object.assign({}, now) : null;
       if (!next) {
-        next = Object.assign({}, defaults, Object.fromEntries([...new URLSearchParams(search || "")].filter(([k]) => k in defaults)));
-        if (!next.place) next.place = known.places[next.target] || "";
+        next = located();
       } else if (by.includes("undo")) {
         if (past.length) next = past.pop();
         changedBy = null;
@@ -184,61 +216,47 @@
           else if (name === "swap" && next.pinned) {
             const other = Object.fromEntries(new URLSearchParams(next.pinned));
             next.pinned = plain(next);
-            Object.assign(next, Object.fromEntries(Object.entries(other).filter(([k]) => known.pinned.includes(k))));
+            Object.assign(next, mine(other, known.pinned));
           } else if (name === "shared") {
-            const set = asked; asked = null;
-            if (set) Object.assign(next, Object.fromEntries(Object.entries(set).filter(([k]) => k in defaults)));
-          } else if (name === "ledger-read") {
-            if (read) Object.assign(next, Object.fromEntries([...new URLSearchParams(read)].filter(([k]) => k in defaults)));
+            Object.assign(next, mine(handing || {}, Object.keys(defaults)));
+            handing = null;
           } else if (controls.includes(name)) next[name] = asText(given[controls.indexOf(name)]);
         }
         if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = known.places[next.target] || ""; }
         if (!same(next, now) && !by.includes("undo") && !back) remember(now, by.join());
         back = false;
       }
-      if (!same(next, now)) adopt(next);
-      const out = controls.map((name, k) => { const v = asValue(name, now[name]); return same(given[k], v) ? keep : v; });
-      if (handed === now) return [...out, keep, keep, keep, keep];
-      handed = now;
-      const query = address(now, defaults);
-      window.history[fresh ? "pushState" : "replaceState"](null, "", query ? "?" + query : window.location.pathname);
-      fresh = false;
-      const question = { settings: now, session, turn };
-      const asks = ["calibrate", "compare"].map((panel) => panel === now.panel ? question : keep);
-      return [...out, question, past.length === 0, ...asks];
+      if (!same(next, now)) { adopt(next); handed(); }
+      return controls.map((name, k) => { const v = asValue(name, now[name]); return same(given[k], v) ? keep : v; });
     },
-    theme: function () {
-      return window.reticent.theme();
-    },
-    arrived: function (number) {
-      arrived(number);
-      return window.dash_clientside.no_update;
-    },
-    // A place on the map becomes noise and rate.
-    placed: function (click) {
-      const point = click && click.points && click.points[0];
-      if (!point) return window.dash_clientside.no_update;
-      asked = { mechanism: "dpsgd", by: "rate", noise_multiplier: shortest(point.y, false), sample_rate: shortest(point.x, false) };
-      share();
-      return Date.now();
-    },
-    // A dragged target line becomes the field.
-    dragged: function (moved, figure) {
-      const keep = window.dash_clientside.no_update, kind = figure && figure.layout && figure.layout.meta && figure.layout.meta.drag;
-      if (!moved || !kind || !("shapes[0].x0" in moved || "shapes[0].y0" in moved)) return keep;
-      const line = figure.layout.shapes[0];
-      const at = (key) => Number(moved["shapes[0]." + key] ?? line[key]);
-      const sum = (at("x0") + at("y0") + at("x1") + at("y1")) / 2;
-      const value = { advantage: 1 - sum, "bayes-security": sum, epsilon: at("x0"), tpr: at("y0"), success: at("y0") + figure.layout.meta.blind }[kind];
-      return Number.isFinite(value) ? shortest(value, false) : keep;
+    chosen: function (contents, names) {
+      const upload = window.dash_clientside.callback_context.triggered[0]?.prop_id.split(".")[0];
+      if (!contents) return;
+      const files = [contents].flat().map((content, k) => [content, [names].flat()[k]]);
+      if (upload === "upload") open({ files });
+      else window.reticent.once(question(), known.reads[upload], { files });
     },
   } });
-
-  function theme() {
-    if (!window.dash_clientside.set_props) return;
-    window.dash_clientside.set_props("theme", { data: window.reticent.theme() });
+  function located() {
+    const query = Object.fromEntries([...new URLSearchParams(window.location.search)].filter(([k]) => k in known.defaults));
+    const found = Object.assign({}, known.defaults, query);
+    if (!found.place) found.place = known.places[found.target] || "";
+    return found;
   }
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", theme);
+
+  // A place on the map becomes noise and rate.
+  window.reticent.on("plotly_click", (place, click) => {
+    const point = click?.points?.[0];
+    if (place.id === "map" && point) set({ mechanism: "dpsgd", by: "rate", noise_multiplier: shortest(point.y, false), sample_rate: shortest(point.x, false) });
+  });
+  // A dragged target line becomes the field.
+  window.reticent.on("plotly_relayout", (place, moved) => {
+    const kind = place.layout?.meta?.drag;
+    if (!kind || !("shapes[0].x0" in moved || "shapes[0].y0" in moved)) return;
+    const line = place.layout.shapes[0], sum = (line.x0 + line.y0 + line.x1 + line.y1) / 2;
+    const value = { advantage: 1 - sum, "bayes-security": sum, epsilon: line.x0, tpr: line.y0, success: line.y0 + place.layout.meta.blind }[kind];
+    if (Number.isFinite(value)) set({ goal: shortest(value, false) });
+  });
   document.addEventListener("click", (event) => {
     const id = event.target.closest("button, a")?.id;
     const text = (name) => document.getElementById(name)?.textContent || "";
@@ -253,20 +271,17 @@
       document.getElementById("why").open = true;
       document.getElementById(why.getAttribute("href").slice(1))?.scrollIntoView({ block: "start" });
     }
-    const set = event.target.closest("[data-settings]");
-    if (set) {
-      asked = Object.fromEntries(new URLSearchParams(set.dataset.settings));
-      share();
-    }
+    const changes = event.target.closest("[data-settings]");
+    if (changes) set(changes.dataset.settings);
+    if (["csv", "certificate", "sheet"].includes(id)) window.reticent.once(question(), id);
+    if (id === "to-settings" || id === "close-settings") drawer(id === "to-settings" && !document.body.classList.contains("drawer"));
+    if (id === "open-path") open({ path: document.getElementById("path").value });
   });
   // Back and forward go through the settings; the address holds them all.
   window.addEventListener("popstate", () => {
     if (!known) return;
-    const query = Object.fromEntries([...new URLSearchParams(window.location.search)].filter(([k]) => k in known.defaults));
-    asked = Object.assign({}, known.defaults, query);
-    if (!asked.place) asked.place = known.places[asked.target] || "";
     back = true;
-    share();
+    set(located());
   });
   // A sheet of paper is narrower than most windows.
   const pictures = () => [...document.querySelectorAll(".js-plotly-plot")].filter((plot) => plot.offsetParent);
@@ -274,6 +289,7 @@
   window.addEventListener("afterprint", () => pictures().forEach((plot) => window.Plotly.relayout(plot, { width: null, autosize: true })));
   document.addEventListener("keydown", (event) => {
     const typing = event.target.matches("input[type=text], textarea");
+    if (event.key === "Enter" && event.target.id === "path") open({ path: event.target.value });
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.shiftKey && !typing) {
       event.preventDefault();
       document.getElementById("undo")?.click();

@@ -13,7 +13,7 @@ import numpy as np
 
 from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.profile import WorstCaseProfile
-from reticent.adversaries import Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.curves import Mixture, TradeOff
 from reticent.curves._logs import log1mexp
