@@ -15,19 +15,20 @@ from reticent.adversaries import Relaxed, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Limit, Policy
-from reticent.certificates.schema import Declaration
+from reticent.certificates.schema import Certificate, Declaration
 from reticent.dashboard.explaining import explanation, place_of_name
 from reticent.dashboard.judging import judge
 from reticent.dashboard.planning import budget_figure, budget_of
 from reticent.dashboard.readings import assessed
 from reticent.dashboard.sheet import as_html
 from reticent.dashboard.state import State, mechanism_of, target_of
-from reticent.dashboard.two_certificates import compared, differences, summary
+from reticent.dashboard.two_certificates import compared, summary
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism
 from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage
 from reticent.samplers import Shuffled
+from reticent.verbs.side_by_side import Differences, certified
 from tests.dashboard.conftest import asked, uploaded
 
 RUN = DPSGD(1.1, 0.01, 1000)
@@ -172,8 +173,12 @@ class TestTwoCertificates:
     def compared(self, *files: Any) -> str:
         return json.dumps(asked("certificates", files=list(files))["parts"]["certificates-compared"])
 
+    @staticmethod
+    def changes(a: Certificate, b: Certificate) -> Any:
+        return Differences(("A", "B"), certified(a), certified(b)).rows()
+
     def test_every_change_is_a_row(self) -> None:
-        rows = {row[0]: row[1:] for row in differences(self.made(2.0), self.made(1.0, "b"))}
+        rows = {row[0]: row[1:] for row in self.changes(self.made(2.0), self.made(1.0, "b"))}
         assert rows["Subject"] == ("a", "b")
         assert rows["noise multiplier"] == ("2", "1")
         assert any(name.endswith("sentence") for name in rows)
