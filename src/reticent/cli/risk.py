@@ -52,7 +52,7 @@ def _of_files() -> click.Command:
 
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
-    from reticent.cli._asking import asking, options_of, typed_for
+    from reticent.cli._asking import asking, options_of, showing, typed_for
     from reticent.verbs.risks import Assess
 
     own = mechanism_options(kind)
@@ -63,7 +63,9 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
         who = adversaries_of(names, attackers)
         return Assess.of(release=mechanism_given(kind, release), adversary=who, **typed_for(Assess, given))
 
-    return asking(kind.name, ask, _do, *own, *who_attacks(own), *options_of(Assess), *SHOWN_BY, help=first_line(kind))
+    return asking(
+        kind.name, ask, showing(_show), *own, *who_attacks(own), *options_of(Assess), *SHOWN_BY, help=first_line(kind)
+    )
 
 
 risk = OfPaths(
