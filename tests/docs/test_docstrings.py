@@ -75,7 +75,8 @@ def fields_named() -> Checked:
                 text = " ".join(inspect.getdoc(each) or "" for each in kind.__mro__ if each is not object)
                 for each in fields(kind):
                     if not each.name.startswith("_"):
-                        yield f"{module.__name__}.{name}.{each.name}", each.name in text
+                        told = each.name in text or bool(each.metadata.get("help"))  # as the options say it
+                        yield f"{module.__name__}.{name}.{each.name}", told
 
 
 def errors_named() -> Checked:

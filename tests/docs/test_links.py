@@ -110,6 +110,10 @@ def unknown_options(page: Path) -> Iterator[str]:
                 yield from _of_line(re.sub(r"^\s*(?:\$|- run:|-)\s+", "", line))
 
 
+OF_PATHS = {"reticent risk": "reticent risk ledger", "reticent compare": "reticent compare files"}
+"""What is meant where a path stands in place of a command."""
+
+
 def _of_line(line: str) -> Iterator[str]:
     words = shlex.split(line, comments=True)
     if words[:1] != ["reticent"]:
@@ -119,6 +123,8 @@ def _of_line(line: str) -> Iterator[str]:
         flag = word.split("=")[0]
         if f"{verb} {word}" in options():
             verb = f"{verb} {word}"
+        elif verb in OF_PATHS and "/" in word:
+            verb = OF_PATHS[verb]
         elif flag.startswith("--") and flag not in options()[verb]:
             yield f"{verb} {flag}"
         elif verb == "reticent" and re.fullmatch(r"[a-z-]+", word) and not flag.startswith("--"):

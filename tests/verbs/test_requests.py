@@ -156,7 +156,7 @@ KINDS: list[type[Request]] = [
 def test_the_published_schema_has_every_field(kind):
     (published,) = [one for one in SCHEMAS["oneOf"] if one["properties"]["verb"]["const"] == kind.verb]
     assert published == json.loads(json.dumps(kind.schema())), "python docs/schema/generate.py"
-    assert {one.name for one in fields(kind)} < set(published["properties"])
+    assert {one.name for one in fields(kind)} - {"run_signed_by"} < set(published["properties"])
     assert all(part.get("description", True) for part in published["properties"].values())
 
 
@@ -198,6 +198,136 @@ def test_what_a_file_cannot_say_is_refused():
         bounded.to_json()
     with pytest.raises(UnsupportedError, match="save it first"):
         verbs.Verify.of(certificate=rt.certify(rt.Gaussian(2.0))).to_json()
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["success=0.5000035@0.5", "advantage=0.9999999", "tpr=0.0010000026@0.001", "secret=0.01@13.2987654321,3", "mu=1"],
+)
+def test_a_target_keeps_every_digit(target):
+    request = verbs.Calibrate.of(release=rt.Gaussian(1.0), target=target)
+    assert verbs.Calibrate.from_json(request.to_json()) == request
+    assert request.document()["target"] == target
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        ["all", rt.Mixed(relaxed_probability=0.9), rt.Mixed()],
+        ["all", rt.Relaxed(), rt.Relaxed(dimension=10)],
+        ["all", rt.Relaxed(dimension=10), rt.Relaxed(dimension=20)],
+        ["relaxed", rt.Relaxed(dimension=10)],
+    ],
+)
+def test_two_attackers_of_one_name_are_both_answered_in_every_way(who):
+    found = rt.assess(rt.DPSGD(2.0, 0.1, 5, num_parameters=100), who)
+    named = [one for one in who if not isinstance(one, str)]
+    assert set(named) <= {one.adversary for one in found}
+    again = verbs.Assess.from_json(found.request.to_json())
+    assert again == found.request
+    same(json.loads(found.to_json()), json.loads(again.answer().to_json()))
+
+
+class Ledgers:
+    """A watched loop whose ledger is seen to be shuffled, so that it has warnings."""
+
+    @staticmethod
+    def made():
+        torch = pytest.importorskip("torch")
+        from torch.utils.data import DataLoader, TensorDataset
+
+        model = torch.nn.Linear(3, 1)
+        loader = DataLoader(TensorDataset(torch.zeros(40, 3)), batch_size=10, shuffle=True)
+        with rt.watch(model, torch.optim.SGD(model.parameters(), lr=0.1), loader) as ledger:
+            for _ in loader:
+                ledger.step(noise_multiplier=1.5, max_grad_norm=1.0)
+        return ledger
+
+
+def test_a_request_holds_no_private_part_of_a_ledger(tmp_path):
+    watched = Ledgers.made()
+    salt = watched.ledger.diagnostics.start_salt
+    assert salt
+    assessed = rt.assess(watched)
+    requests = [
+        assessed.request,
+        verbs.AssessEach.of(releases=(watched, watched.ledger)),
+        verbs.Differ.of(a=watched, b=rt.Gaussian(1.0)),
+        verbs.Calibrate.of(release=watched, target="mu=1"),
+    ]
+    for request in requests:
+        assert salt not in request.to_json()
+        assert '"diagnostics": {' not in request.to_json()
+    same(
+        json.loads(assessed.to_json()),
+        json.loads(verbs.Assess.from_json(assessed.request.to_json()).answer().to_json()),
+    )
+    for whole in (verbs.Certify.of(release=watched.ledger), verbs.Lint.of(ledger=watched.ledger)):
+        with pytest.raises(UnsupportedError, match="save it first"):
+            whole.to_json()
+
+
+def test_no_table_is_silent_about_the_warnings_of_a_ledger():
+    ledger = Ledgers.made()
+    keys = [fact.key for fact in ledger.ledger.faults]
+    assert keys
+    answers = [rt.assess(ledger), rt.calibrate(ledger, mu=1), rt.compare(ledger, "worst-case", mu=1)]
+    for found in answers:
+        assert all(any(note.startswith(f"! {key}: ") for note in found.notes()) for key in keys)
+        assert list(json.loads(found.to_json())["warnings"]) == keys
+
+
+def test_a_ledger_that_contradicts_itself_is_not_written_as_one_that_agrees(tmp_path):
+    from reticent.records.ledger import ledger_of
+
+    document = json.loads(Ledgers.made().ledger.to_json())
+    document["segments"][0]["noise_multiplier"] *= 10
+    with pytest.raises(ArtifactError, match="digest"):
+        rt.assess(ledger_of(document, "x")).request.to_json()
+
+
+@pytest.mark.parametrize(
+    ("kind", "edit", "words"),
+    [
+        ("Assess", {"release": "a\0b"}, "release must be a path"),
+        ("Assess", {"release": ""}, "release must be a path"),
+        ("Assess", {"fpr": {}}, "fpr must be a finite number"),
+        ("Assess", {"selection": "geometric"}, "selection must be a record"),
+        ("AssessEach", {"releases": []}, "releases must be a list of one release or more"),
+        ("AssessEach", {"releases": "a\0b"}, "releases must be a path"),
+        ("AssessEach", {"releases": ["parts.json"], "selection": [1]}, "selection must be a record"),
+        ("Differ", {"a": "a\0", "b": "parts.json"}, "a must be a path"),
+        ("Lint", {"ledger": "\0"}, "ledger must be a path"),
+        ("Verify", {"certificate": "\0"}, "certificate must be a path"),
+        ("Verify", {"certificate": "made", "key": {}}, "key must be a path"),
+        ("Certify", {"release": "parts.json", "policy": "\0"}, "policy must be a path"),
+        ("Certify", {"release": "parts.json", "run_signed_by": "0" * 64}, "'run_signed_by' is not"),
+        (
+            "CalibrateSamplers",
+            {"target": "mu=1", "dataset_size": 9, "epochs": 1, "sampler": [[1]]},
+            "sampler must be one of",
+        ),
+    ],
+)
+def test_what_a_stranger_wrote_is_one_line(kind, edit, words):
+    known = getattr(verbs, kind)
+    document = {"schema": SCHEMA, "verb": known.verb, "release": {"kind": "gaussian", "noise_multiplier": 1.0}}
+    if "release" not in {one.name for one in fields(known)}:
+        del document["release"]
+    with pytest.raises((ArtifactError, ParameterError), match=words) as caught:
+        known.from_json(json.dumps({**document, **edit}))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_has_no_file_is_no_request():
+    from reticent.certificates.policy import Policy
+
+    certificate = rt.certify(rt.Gaussian(2.0))
+    with pytest.raises(UnsupportedError, match="save it first"):
+        verbs.Differ.of(a=certificate, b=certificate).to_json()
+    policy = Policy.model_validate({"schema": "reticent.policy/1", "limits": [{"measure": "mu", "at_most": 1.0}]})
+    with pytest.raises(UnsupportedError, match="the file of a policy"):
+        verbs.Certify.of(release=rt.Gaussian(2.0), policy=policy).to_json()
 
 
 def test_of_all_attackers_one_may_be_named():

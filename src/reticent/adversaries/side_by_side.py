@@ -77,7 +77,7 @@ def assess_answerable(
     Raises:
         DominanceError: as for ``assess``.
     """
-    results: dict[tuple[str, Neighbouring], Assessment] = {}
+    results: dict[tuple[Adversary, Neighbouring], Assessment] = {}
     skipped: dict[str, str] = {}
     for adversary in adversaries:
         try:
@@ -85,9 +85,9 @@ def assess_answerable(
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
             continue
-        results[adversary.name, result.neighbouring] = result
+        results[result.adversary, result.neighbouring] = result
         for one in worst:
-            results.setdefault((one.adversary.name, one.neighbouring), one)
+            results.setdefault((one.adversary, one.neighbouring), one)
     return tuple(results.values()), skipped
 
 

@@ -88,8 +88,13 @@ class Target(ABC):
 
     def __str__(self) -> str:
         """As the command line takes it: ``NAME=VALUE``, ``NAME=VALUE@PLACE`` or ``NAME=VALUE@PLACE,PLACE``."""
-        at = ",".join(f"{getattr(self, name):g}" for name, _ in self.places)
-        return f"{self.name}={self.value:g}{f'@{at}' if at else ''}"
+        at = ",".join(_exactly(getattr(self, name)) for name, _ in self.places)
+        return f"{self.name}={_exactly(self.value)}{f'@{at}' if at else ''}"
+
+
+def _exactly(x: float) -> str:
+    """A number in as few digits as say it."""
+    return short if float(short := f"{x:g}") == x else repr(float(x))
 
 
 class _AtThreshold(Target):

@@ -170,6 +170,7 @@ _LARGEST = 64 << 20
 _CUT_OFF = 141
 """The exit code where nobody reads on, as shells say it: 128 and SIGPIPE. Of click it is 1, which is a breach."""
 JSON = option("json", bool, "Print strict JSON and nothing else.")
+DRY_RUN = option("dry_run", bool, "Print the request as JSON and do nothing else: --request takes it.")
 REQUEST = option("request", Path, "Take the request from a JSON file, which --dry-run prints.")
 """Shown by every verb that asks; ``_by_request`` makes the command that takes it."""
 
@@ -203,14 +204,18 @@ def _by_request(verb: str) -> Verb:
     kinds: dict[Any, Any] = room.asked()
     also = getattr(room, "SHOWN_BY", ())
 
-    @command(verb, REQUEST, *also, JSON, help=VERBS[verb][1])
-    def run(json: bool, request: Path, **given: Any) -> None:
+    @command(verb, DRY_RUN, REQUEST, *also, JSON, help=VERBS[verb][1])
+    def run(json: bool, dry_run: bool, request: Path, **given: Any) -> None:
         from reticent.io import strict
 
         document = strict.load(request, _LARGEST)
         stated = document.get("verb") if isinstance(document, dict) else None
         kind = next((one for one in kinds if one.verb == stated), next(iter(kinds)))
-        kinds[kind](kind.of_document(document, str(request)), given, json)
+        asked = kind.of_document(document, str(request))
+        if dry_run:
+            click.echo(asked.to_json())
+        else:
+            kinds[kind](asked, given, json)
 
     return run
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import click
 
-from reticent.cli._app import JSON, REQUEST, Verb, command, option
+from reticent.cli._app import DRY_RUN, JSON, REQUEST, Verb, command, option
 from reticent.cli._progress import waiting
 from reticent.verbs.request import Request, spelling_of
 
 Do = Callable[[Any, Mapping[str, Any], bool], Any]
 """Answers a request; it gets what was typed besides, and whether JSON is asked for."""
-_DRY_RUN = option("dry_run", bool, "Print the request as JSON and do nothing else: --request takes it.")
 
 
 def options_of(request: type[Request], *names: str) -> list[click.Option]:
@@ -23,7 +22,7 @@ def options_of(request: type[Request], *names: str) -> list[click.Option]:
     for one in fields(request):  # type: ignore[arg-type]
         way = spelling_of(one)
         if way.typed is not None and (not names or one.name in names):
-            words = way.schema.get("enum")
+            words = (way.schema or {}).get("enum")
             help = one.metadata["help"] + (f" One of {', '.join(words)}." if words else "")
             help = help.removesuffix(".") + "; repeatable." if way.many else help
             found.append(option(one.name, way.typed, help, many=way.many, required=one.default is one.default_factory))
@@ -44,7 +43,7 @@ def asking(name: str, ask: Callable[[dict[str, Any]], Request], do: Do, *params:
         do: answers it.
     """
 
-    @command(name, *params, _DRY_RUN, REQUEST, JSON, help=help)
+    @command(name, *params, DRY_RUN, REQUEST, JSON, help=help)
     def run(json: bool, dry_run: bool, request: None, **given: Any) -> None:
         asked = ask(given)
         if dry_run:

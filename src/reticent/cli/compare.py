@@ -13,6 +13,7 @@ from reticent.calibration import NoiseMultiplier
 from reticent.cli._app import argument
 from reticent.cli._asking import Do, asking, options_of, showing, typed_for
 from reticent.cli._calibration import release_of, shown
+from reticent.cli._ledger import say_warnings
 from reticent.cli._options import (
     adversaries_of,
     first_line,
@@ -120,3 +121,4 @@ def _show(found: Calibrations, given: Mapping[str, Any]) -> None:
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
     print_conditions([(row.adversary, row.conditions) for row in rows])
+    say_warnings(found.warnings)

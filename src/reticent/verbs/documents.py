@@ -18,7 +18,7 @@ from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -26,7 +26,7 @@ from reticent.records.chain import chained
 from reticent.records.ledger import RunLedger, held, watched
 from reticent.risk.report import MEASURES, Questions
 from reticent.verbs.names import ATTACKERS, RELATION, Attackers, Who
-from reticent.verbs.releases import WHAT, Release
+from reticent.verbs.releases import WHOLE, Release
 from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several
 from reticent.verbs.risks import OF_SECRETS
 from reticent.verbs.table import Cell, Table
@@ -128,7 +128,15 @@ def _policy(name: str, said: Any) -> Policy | Path:
     return said if isinstance(said, Policy) else PATH.read(name, said)
 
 
-POLICY = Spelling(_policy, str, {"type": "string"}, Path)
+def _policy_written(policy: Policy | Path) -> str:
+    if isinstance(policy, Policy):
+        raise UnsupportedError("a request names the file of a policy")
+    return str(policy)
+
+
+CHECKED = replace(TEXT, schema=None, typed=None)
+"""What a program says after it looked; a file cannot."""
+POLICY = Spelling(_policy, _policy_written, {"type": "string"}, Path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +144,7 @@ class Certify(Request):
     """The certificate of a run, a ledger or a mechanism."""
 
     verb = "certify"
-    release: Any = asked(WHAT, "A run, a ledger, a mechanism or an event, or the path of one; or several of these.")
+    release: Any = asked(WHOLE, "A run, a ledger, a mechanism or an event, or the path of one; or several of these.")
     subject: str | None = asked(TEXT, "What is certified; default: the data set.", None)
     issuer: str | None = asked(TEXT, "Who answers for the certificate.", None)
     purpose: str | None = asked(TEXT, "What the model is for.", None)
@@ -145,7 +153,9 @@ class Certify(Request):
     publish: tuple[str, ...] = asked(
         several(TEXT), "Show about your own records: names (of files and columns) or accuracy.", ()
     )
-    run_signed_by: str | None = asked(replace(TEXT, typed=None), "Id of the key that signed the run.", None)
+    run_signed_by: str | None = asked(
+        replace(TEXT, schema=None, typed=None), "Id of the key that signed the run.", None
+    )
     adversary: Attackers | None = asked(ATTACKERS, "Who attacks; default: all who need no measurement.", None)
     neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
     secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())
@@ -272,7 +282,7 @@ def certify(
         True
     """
     given = dict(locals())
-    progress, release = given.pop("progress"), WHAT.read("what", given.pop("what"))
+    progress, release = given.pop("progress"), WHOLE.read("what", given.pop("what"))
     return Certify.of(release=release, **given).answer(progress)
 
 

@@ -204,6 +204,11 @@ class AssessEach(Asking):
     verb = "assess_each"
     releases: tuple[Any, ...] = asked(RELEASES, "The releases: paths of runs, ledgers or certificates, or mechanisms.")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.releases:
+            raise ParameterError("releases", (), "a list of one release or more", shown=False)
+
     def answer(self, progress: Callable[[str], None] | None = None) -> Grid:
         """``on`` in this process."""
         told = None if progress is None else lambda seen: progress(f"{seen.done} of {seen.total}")
@@ -322,9 +327,15 @@ def _read(what: Sequence[Any], left_out: dict[str, str]) -> Iterator[Run]:
 
 def names_of(what: Sequence[Any]) -> list[str]:
     """What to call each: a file or a folder by its path, as far as these differ; whatever else by its place."""
-    paths = [None if (path := _path_of(one)) is None else path.absolute() for one in what]
+    paths = [None if (path := _path_of(one)) is None else _absolute(path) for one in what]
     folder = os.path.commonpath([str(path.parent) for path in paths if path is not None] or ["/"])
     return [f"release {n}" if path is None else str(path.relative_to(folder)) for n, path in enumerate(paths, 1)]
+
+
+def _absolute(path: Path) -> Path:
+    """Its text can be written as JSON, whatever bytes a system allows."""
+    text = str(path.absolute()).encode(errors="backslashreplace").decode()
+    return Path("/" + text.lstrip("/")) if text.startswith("/") else Path(text)
 
 
 def _path_of(what: Any) -> Path | None:

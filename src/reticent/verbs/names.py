@@ -12,7 +12,7 @@ from reticent.adversaries.base import ALL, adversaries_named, adversary_called
 from reticent.errors import ParameterError
 from reticent.pairs.neighbouring import Neighbouring, relation_of
 from reticent.text import stated
-from reticent.verbs.request import Spelling
+from reticent.verbs.request import Spelling, one_or_more
 
 Who = Adversary | str
 
@@ -40,8 +40,12 @@ class Attackers:
 
     def written(self) -> list[Any]:
         """Names, and records where something is not as it is by default; ``all`` stands for those with defaults."""
-        usual = set(adversaries([ALL])) if self.everybody else set()
-        return [ALL] * self.everybody + [_written(one) for one in self.each if one not in usual]
+        if not self.everybody:
+            return [_written(one) for one in self.each]
+        usual = adversaries([ALL])
+        others = [one for one in self.each if one not in usual]
+        short = adversaries([ALL, *others]) == self.each  # not so where one with defaults stands beside another of it
+        return [ALL, *map(_written, others if short else self.each)]
 
 
 WORST = WorstCase()
@@ -109,7 +113,7 @@ def _meant(who: object) -> tuple[Adversary, ...]:
 
 
 _WHO = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["name"]}]}
-ATTACKERS = Spelling(lambda _, said: Attackers.of(said), Attackers.written, {"type": "array", "items": _WHO}, None)
+ATTACKERS = Spelling(lambda _, said: Attackers.of(said), Attackers.written, one_or_more(_WHO), None)
 ATTACKER = Spelling(lambda _, said: adversary(said), _written, _WHO, None)
 RELATION = Spelling(lambda _, said: relation_of(said), str, {"enum": [*Neighbouring]}, str)
 METHOD = Spelling(lambda name, said: _check.member(Method, **{name: said}), str, {"enum": [*Method]}, str)

@@ -145,7 +145,7 @@ class Compare(Request):
                 found.append(solve(*asked))
             except (UnsupportedError, UnreachableError, ParameterError) as error:
                 skipped[who.name] = str(error)
-        return Calibrations(self.target, found, skipped)
+        return Calibrations(self.target, found, skipped, self.release.warnings)
 
 
 class ComparisonRow(Record):
@@ -174,6 +174,7 @@ class Comparison(Record):
     target: str
     rows: list[ComparisonRow]
     skipped: dict[str, str]
+    warnings: dict[str, str] = Field(default={}, exclude_if=lambda found: not found)
 
 
 class WorstCaseRecord(AssessmentRecord):
@@ -223,12 +224,20 @@ class Calibrations(Table, Sequence[Calibration]):
         target: what had to be reached.
         calibrations: one for each attacker that could be answered.
         skipped: the others, with the reason.
+        warnings: of the ledger that was read, text by name.
     """
 
     _leading = 2
 
-    def __init__(self, target: Target, calibrations: Sequence[Calibration], skipped: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        calibrations: Sequence[Calibration],
+        skipped: Mapping[str, str],
+        warnings: Mapping[str, str],
+    ) -> None:
         self.target, self.calibrations, self.skipped = target, tuple(calibrations), dict(skipped)
+        self.warnings = dict(warnings)
         self._worst = [one.worst_case().value for one in self.calibrations]
         self._found = [one.assessment() for one in self.calibrations]
 
@@ -268,7 +277,8 @@ class Calibrations(Table, Sequence[Calibration]):
         """What makes a claim conditional, and who was left out and why."""
         needed = ((f.adversary.name, [one for one in f.conditions if one.weakens]) for f in self._found)
         rests = conditions_by_whom((name, open_ones) for name, open_ones in needed if open_ones)
-        return [*rests, *(f"{name} left out: {reason}" for name, reason in self.skipped.items())]
+        left_out = (f"{name} left out: {reason}" for name, reason in self.skipped.items())
+        return [*rests, *left_out, *(f"! {key}: {text}" for key, text in self.warnings.items())]
 
     def conditions(self) -> list[str]:
         """What the numbers rest on, worst status first: one sentence each."""
@@ -288,7 +298,7 @@ class Calibrations(Table, Sequence[Calibration]):
             )
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
         ]
-        return Comparison(target=str(self.target), rows=rows, skipped=self.skipped)
+        return Comparison(target=str(self.target), rows=rows, skipped=self.skipped, warnings=self.warnings)
 
     def to_json(self) -> str:
         """The document as strict JSON text; null is an infinite number."""
@@ -316,7 +326,6 @@ class Calibrated(Calibrations):
 
     Attributes:
         unknown: the name of what was searched.
-        warnings: those of the ledger that was read.
     """
 
     def __init__(
@@ -327,8 +336,8 @@ class Calibrated(Calibrations):
         unknown: str,
         warnings: Mapping[str, str],
     ) -> None:
-        super().__init__(target, calibrations, skipped)
-        self.unknown, self.warnings = unknown, dict(warnings)
+        super().__init__(target, calibrations, skipped, warnings)
+        self.unknown = unknown
 
     @property
     def value(self) -> float:

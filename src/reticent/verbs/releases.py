@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from reticent import _check
 from reticent.adversaries.from_ledger import witness_of
 from reticent.adversaries.witness import Witness
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.samplers import INDEPENDENT, Sampler
-from reticent.verbs.request import Spelling
+from reticent.verbs.request import Spelling, path_said
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,14 @@ class Release:
             return self.said
         if self.ledger is None:
             return _short(mechanism_record(self.mechanism))
+        from reticent.certificates.ledger_rules import refuse_contradictions
+
         public = getattr(self.ledger, "public", None)
         if not callable(public):
             hint = "mechanisms, ledgers, runs or files of these; rt.assess answers what was seen by something else"
             raise ParameterError("mechanisms", type(self.ledger).__name__, hint)
+        known: Any = self.ledger
+        refuse_contradictions(known)
         return portable(public())
 
     @classmethod
@@ -72,7 +75,7 @@ class Release:
         if isinstance(what, (str, Path)):
             from reticent.interop.documents import read_release
 
-            path = Path(what)
+            path = path_said(name, what)
             return cls._read(read_release(path / "ledger.json" if path.is_dir() else path), str(what), str(what))
         if isinstance(what, dict):
             from reticent.interop.documents import release_from
@@ -127,28 +130,50 @@ def _what(name: str, said: Any) -> Any:
         return tuple(_what(name, one) for one in said)
     from reticent.interop.documents import release_from
 
+    if isinstance(said, (str, Path)):
+        path_said(name, said)
     return release_from(said, name) if isinstance(said, dict) else said
 
 
 def _what_written(what: Any) -> Any:
+    """A path, or what is public of it.
+
+    Raises:
+        UnsupportedError: it is a certificate that has no file.
+    """
     if isinstance(what, tuple):
         return [_what_written(one) for one in what]
     path = what if isinstance(what, (str, Path)) else getattr(what, "path", None)
-    if path is not None:
-        return str(path)
-    return json.loads(what.to_json()) if hasattr(what, "to_json") else Release.of(what).written()
+    if path is None and hasattr(what, "headline") | hasattr(what, "certificate"):
+        raise UnsupportedError("a request names the file of a certificate: save it first")
+    return Release.of(what).written() if path is None else str(path)
+
+
+def _whole_written(what: Any) -> Any:
+    """A path, or a mechanism.
+
+    Raises:
+        UnsupportedError: it is a ledger that has no file; a request must not hold its private parts.
+    """
+    if isinstance(what, tuple):
+        return [_whole_written(one) for one in what]
+    if not isinstance(what, (str, Path)) and getattr(what, "path", None) is None and witness_of(what) is not None:
+        raise UnsupportedError("a request names the file of a ledger: save it first")
+    return _what_written(what)
 
 
 def _runs(name: str, said: Any) -> Any:
     """How many runs there are, as an object or as its record."""
     from reticent.mechanisms.codec import runs_of
+    from reticent.pairs.runs import Runs
 
-    if not isinstance(said, dict):
-        return said
     try:
-        return runs_of(said)
+        found = runs_of(said) if isinstance(said, dict) else said
     except (KeyError, TypeError):
-        raise ParameterError(name, str(said), "a record with its kind and the mean number of runs") from None
+        found = None
+    if not isinstance(found, Runs):
+        raise ParameterError(name, str(said), "a record with its kind and the mean number of runs")
+    return found
 
 
 def _runs_written(runs: Any) -> dict[str, Any]:
@@ -159,6 +184,8 @@ def _runs_written(runs: Any) -> dict[str, Any]:
 
 _ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]}
 WHAT = Spelling(_what, _what_written, _ONE_OR_MORE, None)
+WHOLE = replace(WHAT, written=_whole_written)
+"""The same where what is private of a ledger is needed as well."""
 RELEASE = Spelling(
     lambda name, said: Release.of(said, name),
     Release.written,

@@ -23,14 +23,14 @@ class Spelling:
     Attributes:
         read: the value, from what Python, a file or a command line says for the field of this name.
         written: the value as plain data, which ``read`` takes again.
-        schema: of what ``written`` gives, as JSON Schema.
+        schema: of what ``written`` gives, as JSON Schema; None where no file may say it.
         typed: the type of a word on the command line; None where several options say it together.
         many: it may be typed several times.
     """
 
     read: Callable[[str, Any], Any]
     written: Callable[[Any], Any]
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Any] | None
     typed: type | None
     many: bool = False
 
@@ -46,25 +46,35 @@ def _text(name: str, said: Any) -> str:
     return said
 
 
-def _path(name: str, said: Any) -> Path:
-    if not isinstance(said, (str, Path)):
+def path_said(name: str, said: Any) -> Path:
+    """A path; a text that is empty would be the current folder.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    if not isinstance(said, (str, Path)) or said == "" or "\0" in str(said):
         raise ParameterError(name, said, "a path")
     return Path(said)
+
+
+def one_or_more(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of one value, or of a list of such."""
+    return {"anyOf": [schema, {"type": "array", "items": schema}]}
 
 
 def several(way: Spelling) -> Spelling:
     """The same for a field that holds one or more."""
 
     def read(name: str, said: Any) -> tuple[Any, ...]:
-        many = said if isinstance(said, Iterable) and not isinstance(said, str) else (said,)
-        return tuple(way.read(name, one) for one in many)
+        alone = isinstance(said, (str, Mapping)) or not isinstance(said, Iterable)
+        return tuple(way.read(name, one) for one in ((said,) if alone else said))
 
-    schema = {"type": "array", "items": way.schema}
+    schema = one_or_more(way.schema or {})
     return Spelling(read, lambda values: [way.written(one) for one in values], schema, way.typed, many=True)
 
 
 TEXT = Spelling(_text, str, {"type": "string"}, str)
-PATH = Spelling(_path, str, {"type": "string"}, Path)
+PATH = Spelling(path_said, str, {"type": "string"}, Path)
 COUNT = Spelling(lambda name, said: _check.count(**{name: said}), int, {"type": "integer"}, int)
 NUMBER = Spelling(lambda name, said: _check.finite(**{name: said}), float, {"type": "number"}, float)
 NON_NEGATIVE = Spelling(lambda name, said: _check.non_negative(**{name: said}), float, {"type": "number"}, float)
@@ -122,7 +132,7 @@ class Request:
             raise ArtifactError(f"{where}: no request: its schema is not {SCHEMA}")
         if verb != cls.verb:
             raise ArtifactError(f"{where}: a request to {printable(repr(verb), 60)}, not to {cls.verb!r}")
-        names = {one.name: one for one in fields(cls)}  # type: ignore[arg-type]
+        names = {one.name: one for one in fields(cls) if spelling_of(one).schema is not None}  # type: ignore[arg-type]
         for name in stated:
             if name not in names:
                 raise ArtifactError(f"{where}: {printable(name, 60)!r} is not {one_of(name, names)}")
@@ -145,8 +155,8 @@ class Request:
     @classmethod
     def schema(cls) -> dict[str, Any]:
         """The JSON Schema of its document."""
-        known = fields(cls)  # type: ignore[arg-type]
-        said = {one.name: {**spelling_of(one).schema, "description": one.metadata["help"]} for one in known}
+        known = [one for one in fields(cls) if spelling_of(one).schema is not None]  # type: ignore[arg-type]
+        said = {one.name: {**(spelling_of(one).schema or {}), "description": one.metadata["help"]} for one in known}
         always = {"schema": {"const": SCHEMA}, "verb": {"const": cls.verb}}
         return {
             "title": (cls.__doc__ or "").split("\n")[0],

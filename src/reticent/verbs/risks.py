@@ -180,7 +180,9 @@ class Assessments(Table, Sequence[Assessment]):
         ]
 
     def notes(self) -> list[str]:
-        return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
+        """Who was left out and why, and the warnings of the ledger."""
+        left_out = (f"{name} left out: {reason}" for name, reason in self.skipped.items())
+        return [*left_out, *(f"! {key}: {text}" for key, text in self.request.release.warnings.items())]
 
     def conditions(self) -> list[str]:
         """What the numbers rest on, worst status first, and what else to know: one sentence each."""

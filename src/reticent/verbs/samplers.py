@@ -27,7 +27,7 @@ from reticent.verbs.names import (
     WORST,
     Who,
 )
-from reticent.verbs.request import COUNT, NUMBER, Request, Spelling, asked, several
+from reticent.verbs.request import COUNT, NUMBER, Request, Spelling, asked, one_or_more, several
 from reticent.verbs.table import Cell, Table
 from reticent.verbs.targets import TARGET, target_of
 
@@ -54,11 +54,11 @@ def _range(name: str, text: str) -> list[int]:
 
 
 def _sampler(name: str, said: Any) -> str:
-    return ANY if said == ANY else SAMPLERS.find(said, name).name
+    return ANY if said == ANY else SAMPLERS.find(said if isinstance(said, str) else str(said), name).name
 
 
 SAMPLER = several(Spelling(_sampler, str, {"type": "string"}, str))
-SIZES = Spelling(_sizes, list, {"type": "array", "items": COUNT.schema}, str, many=True)
+SIZES = Spelling(_sizes, list, one_or_more(COUNT.schema or {}), str, many=True)
 
 
 @dataclass(frozen=True, kw_only=True)

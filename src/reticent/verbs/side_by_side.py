@@ -232,7 +232,7 @@ def differences(
     Example:
         >>> import reticent as rt
         >>> found = rt.differences(rt.Gaussian(2.0), rt.Gaussian(4.0), "worst-case")
-        >>> [row[-1] for row in found.summary.rows()]
+        >>> [row[-2] for row in found.summary.rows()]
         ['A', 'A']
     """
     return Differ.of(a=a, b=b, adversary=adversary, neighbouring=neighbouring, method=method, delta=delta).answer()

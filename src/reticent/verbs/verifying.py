@@ -12,7 +12,7 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import ROUNDING
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.keywords import hinting
-from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, several
+from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, path_said, several
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def _certificate(name: str, said: Any) -> Certificate | Path:
     """The document, or the path of its file or page."""
     if isinstance(said, (str, Path)):
-        return Path(said)
+        return path_said(name, said)
     found = getattr(said, "certificate", said)
     if not isinstance(found, Certificate):
         raise ParameterError(name, type(found).__name__, "a certificate, or the path of its file or page")

@@ -18,8 +18,8 @@ from reticent.mechanisms.units import Unit
 from reticent.proofs import CONDITIONS
 from reticent.records.ledger import RunLedger, held
 from reticent.text import printable, wrapped
-from reticent.verbs.releases import WHAT
-from reticent.verbs.request import Request, asked
+from reticent.verbs.releases import WHOLE
+from reticent.verbs.request import Request, asked, path_said
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -193,6 +193,8 @@ def _wrong(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
 
 def _loop(name: str, said: Any) -> Any:
     """A ledger or a mechanism, whether or not it agrees with itself; of a document, what a file holds."""
+    if isinstance(said, (str, Path)):
+        path_said(name, said)
     return statement(said, name) if isinstance(said, dict) else said
 
 
@@ -201,7 +203,7 @@ class Lint(Request):
     """Every fault of a loop or a run, with its severity, the reason and the remedy."""
 
     verb = "lint"
-    ledger: Any = asked(replace(WHAT, read=_loop), "A ledger, a run, a mechanism or an event, or the path of one.")
+    ledger: Any = asked(replace(WHOLE, read=_loop), "A ledger, a run, a mechanism or an event, or the path of one.")
 
     def answer(self, progress: Callable[[str], None] | None = None) -> Linted:
         """The faults, the worst first; they are there before a word about progress could be read.

@@ -33,29 +33,42 @@ def around(
         before: may give a context in which it is called.
         after: see there.
     """
-    previous = vars(thing).get(name)
-    looking = [True]
+    looked_at = _LookedAt(thing, name, before, after)
+    leave = in_place_of(thing, name, looked_at)
 
-    def looked_at(*args: Any, **kwargs: Any) -> Any:
-        own = previous or partial(getattr(type(thing), name), thing)
-        context = before() if before is not None and looking else None
+    def undo() -> None:
+        looked_at.looking = False
+        leave()
+
+    return undo
+
+
+class _LookedAt:
+    """A method of one object, with what is called before and after it. A copy of the object has its own method."""
+
+    def __init__(
+        self, thing: Any, name: str, before: Callable[[], Any] | None, after: Callable[[], Any] | None
+    ) -> None:
+        self._thing, self._name, self._before, self._after = thing, name, before, after
+        self.reticent_watches = vars(thing).get(name)
+        self.looking = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        own = self.reticent_watches or partial(getattr(type(self._thing), self._name), self._thing)
+        context = self._before() if self._before is not None and self.looking else None
         if context is None:
             found = own(*args, **kwargs)
         else:
             with context:
                 found = own(*args, **kwargs)
-        if after is not None and looking:
-            after()
+        if self._after is not None and self.looking:
+            self._after()
         return found
 
-    looked_at.reticent_watches = previous  # type: ignore[attr-defined]
-    leave = in_place_of(thing, name, looked_at)
-
-    def undo() -> None:
-        looking.clear()
-        leave()
-
-    return undo
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.reticent_watches is not None:
+            return _itself, (self.reticent_watches,)
+        return partial, (getattr(type(self._thing), self._name), self._thing)
 
 
 def in_place_of(thing: Any, name: str, other: Any) -> Undo:
@@ -103,11 +116,20 @@ def draws_of(
         ends()
 
     def watched(this: Any) -> Iterator[Any]:
-        return follow(own.__iter__(this))  # what it draws at once is drawn at once
+        drawn = own.__iter__(this)  # what it draws at once is drawn at once
+        return follow(drawn) if this is seen else drawn
+
+    def reduced(this: Any, protocol: Any) -> Any:
+        """A copy, or a file of it, is of its own kind: what it draws is not what the loader draws."""
+        plain = object.__new__(own)
+        object.__setattr__(plain, "__dict__", dict(vars(this)))
+        return _itself, (plain,)
 
     if any(vars(kind).get("__slots__") for kind in own.__mro__) or not hasattr(sampler, "__dict__"):
         raise TypeError(own.__name__)
-    seen: Any = object.__new__(type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own}))
+    seen: Any = object.__new__(
+        type(own.__name__, (own,), {"__iter__": watched, "__reduce_ex__": reduced, "reticent_watches": own})
+    )
     object.__setattr__(seen, "__dict__", vars(sampler))
 
     def put(one: Any, other: Any) -> None:
@@ -206,8 +228,8 @@ def _left_at(layer: Any) -> list[tuple[int, int]]:
     return [(id(part), part._version) for part in parts]
 
 
-def _itself(hook: Any) -> Any:
-    return hook
+def _itself(thing: Any) -> Any:
+    return thing
 
 
 class Backward(TorchFunctionMode):

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 import torch
 
@@ -26,6 +26,10 @@ from reticent.watching.optimisers import by_opacus
 _TAKERS = ("capture_activations_hook", "capture_backprops_hook", "rearrange_grad_samples")
 _MOST_PARTS = 64
 _RELATIVE, _OF_HALVES = 1e-4, 1e-2
+
+
+_KEPT: WeakKeyDictionary[Any, list[tuple[Any, Any, int]]] = WeakKeyDictionary()
+"""Of each optimizer that is not watched now the sums that wait, each with its parameter and torch's count of writes."""
 
 
 class RecordGradients(Detector):
@@ -65,7 +69,8 @@ class RecordGradients(Detector):
             self._look(exact=True)
         if taken_by_the_program(self._model, takers):
             self._loop.of(Clipping).of_the_program()
-        yield self._leave
+        self._sums = _KEPT.pop(self._optimizer, self._sums)
+        yield self._ends
         yield entrance(self._model).register_forward_hook(self.hook(self._gives)).remove
         yield hooks_of(bare(self._model), lambda hook: hasattr(owner_of(hook), _TAKERS[1]), changed)
 
@@ -80,6 +85,11 @@ class RecordGradients(Detector):
             exact: at their values too, which takes a pass over them; without, a change leads to such a look.
         """
         self._looks, self._exact = True, exact or self._exact
+
+    def _ends(self) -> None:
+        """What waits for its step is compared by the next watch of this optimizer."""
+        self._leave()
+        _KEPT[self._optimizer] = self._sums
 
     def _leave(self) -> None:
         """Look no more."""
