@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 import click
@@ -25,7 +25,7 @@ def options_of(request: type[Request], *names: str) -> list[click.Option]:
             words = (way.schema or {}).get("enum")
             help = one.metadata["help"] + (f" One of {', '.join(words)}." if words else "")
             help = help.removesuffix(".") + "; repeatable." if way.many else help
-            found.append(option(one.name, way.typed, help, many=way.many, required=one.default is one.default_factory))
+            found.append(option(one.name, way.typed, help, many=way.many, required=one.default is MISSING))
     return found
 
 

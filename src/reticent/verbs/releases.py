@@ -144,7 +144,7 @@ def _what_written(what: Any) -> Any:
     if isinstance(what, tuple):
         return [_what_written(one) for one in what]
     path = what if isinstance(what, (str, Path)) else getattr(what, "path", None)
-    if path is None and hasattr(what, "headline") | hasattr(what, "certificate"):
+    if path is None and (hasattr(what, "headline") or hasattr(what, "certificate")):
         raise UnsupportedError("a request names the file of a certificate: save it first")
     return Release.of(what).written() if path is None else str(path)
 
