@@ -119,7 +119,7 @@ def draws_of(
         drawn = own.__iter__(this)  # what it draws at once is drawn at once
         return follow(drawn) if this is seen else drawn
 
-    def reduced(this: Any, protocol: Any) -> Any:
+    def reduced(this: Any, *_: Any) -> Any:
         """A copy, or a file of it, is of its own kind: what it draws is not what the loader draws."""
         plain = object.__new__(own)
         object.__setattr__(plain, "__dict__", dict(vars(this)))
