@@ -97,7 +97,7 @@ def test_usual_strategies_are_within_reach() -> None:
 
 def test_what_takes_too_long_ends_in_one_line(small: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(json.dumps(small))
-    slow = "import time, reticent.cli.verify as v; v.check = lambda *a, **k: time.sleep(60); "
+    slow = "import time, reticent.verbs.verifying as v; v.check = lambda *a, **k: time.sleep(60); "
     script = slow + "import sys; from reticent.cli import main; sys.argv = ['reticent', 'verify', 'c.json', "
     script += "'--timeout', '0.2']; main()"
     begun = time.monotonic()

@@ -10,6 +10,7 @@ import click
 
 from reticent.cli._app import DRY_RUN, JSON, REQUEST, Verb, command, option
 from reticent.cli._progress import waiting
+from reticent.text import listed
 from reticent.verbs.request import Request, spelling_of
 
 Do = Callable[[Any, Mapping[str, Any], bool], Any]
@@ -24,9 +25,21 @@ def options_of(request: type[Request], *names: str) -> list[click.Option]:
         if way.typed is not None and (not names or one.name in names):
             words = (way.schema or {}).get("enum")
             help = one.metadata["help"] + (f" One of {', '.join(words)}." if words else "")
+            help += relations() if one.name == "neighbouring" else ""
             help = help.removesuffix(".") + "; repeatable." if way.many else help
             found.append(option(one.name, way.typed, help, many=way.many, required=one.default is MISSING))
     return found
+
+
+def relations() -> str:
+    """Which relation is each attacker's own."""
+    from reticent.adversaries import ADVERSARIES
+
+    own: dict[str, list[str]] = {}
+    for name, kind in ADVERSARIES.items():
+        own.setdefault(kind.relation.value, []).append(name)
+    usual, *others = own
+    return f" Their own: {usual}{''.join(f', and {one} for {listed(own[one])}' for one in others)}."
 
 
 def typed_for(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
