@@ -1,4 +1,4 @@
-"""Copies that a loop makes of what is watched, and sums that wait between two watches."""
+"""Copies that a loop makes of what is watched, two watches at once, and sums that wait between two."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import pickle
 
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent import facts
 from reticent.watching.detectors.record_gradients import takers_of
-from tests.watching.loops import faults, private, void
+from tests.watching.loops import BATCH, faults, private, records, void
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
 
@@ -46,7 +47,7 @@ class TestLoaders:
                     else type(own)(num_samples=own.num_samples, sample_rate=0.9, generator=own.generator)
                 )
                 sampler.sample_rate = 0.9
-                other = torch.utils.data.DataLoader(loader.dataset, batch_sampler=sampler, collate_fn=loader.collate_fn)
+                other = DataLoader(loader.dataset, batch_sampler=sampler, collate_fn=loader.collate_fn)
             trained(made, other)
         assert {part.sample_rate for part in seen.mechanism().parts} == {1.0}
 
@@ -57,6 +58,24 @@ class TestLoaders:
             trained(made)
         assert type(again) is type(made[2].batch_sampler)
         assert not void(seen)
+
+
+class TestTwoAtOnce:
+    def test_loaders_with_generators_of_their_own_keep_their_amplification(self):
+        made = []
+        for _ in range(2):
+            own = torch.Generator()
+            own.seed()
+            made.append(private(DataLoader(records(), batch_size=BATCH, shuffle=True, generator=own)))
+        one, other = made
+        torch.seed()
+        with rt.watch(*one[:3]) as first, rt.watch(*other[:3]) as second:
+            for loop in (one, other, one):
+                trained(loop)
+        for seen in (first, second):
+            assert not faults(seen)
+            assert facts.PUBLIC_DRAWS not in seen.ledger.faults
+            assert max(part.sample_rate for part in seen.mechanism().parts) < 1.0
 
 
 class TestGhost:

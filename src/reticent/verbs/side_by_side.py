@@ -192,7 +192,8 @@ class Differ(Asking):
             ArtifactError, ParameterError, UnsupportedError: as for ``assess``.
         """
         first, second = names_of([self.a, self.b])
-        as_stated = all(getattr(self, one.name) == one.default for one in fields(type(self)) if one.name not in "ab")
+        asked = [one for one in fields(type(self)) if one.name not in ("a", "b")]
+        as_stated = all(getattr(self, one.name) == one.default for one in asked)
         stated = [one for one in map(_certificate_of, (self.a, self.b)) if one is not None] if as_stated else []
         certificates = len(stated) == 2
         sides = map(certified, stated) if certificates else [self._answered(one) for one in (self.a, self.b)]
