@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.accountants.one_direction import one_direction, steps_of
+from reticent.accountants.route import Single
+from reticent.accountants.routes import ROUTES
 from reticent.accountants.steps import Known, Release, Step
-from reticent.accountants.transform import SpectralComposition, transform_of
 from reticent.curves import LogErrors, TradeOff, symmetrised
 from reticent.curves.enclosure import Attempt, Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, safest
@@ -96,7 +97,7 @@ class Composed(Enclosure):
 
     release: Release
     neighbouring: Neighbouring
-    by_contours: Callable[[float], Ends | None]
+    at_threshold: Callable[[float], Ends | None]
     _steps: tuple[Step, ...]
 
     def __init__(self, release: Release, neighbouring: Neighbouring) -> None:
@@ -106,7 +107,7 @@ class Composed(Enclosure):
             release=release,
             neighbouring=neighbouring,
             _steps=noisy if unseen == 0.0 and attained else (),  # noisy steps that some data sets attain
-            by_contours=lru_cache(_REMEMBERED)(self._by_contours),
+            at_threshold=lru_cache(_REMEMBERED)(self._at_threshold),
         )
 
     @cached_property
@@ -115,9 +116,9 @@ class Composed(Enclosure):
         return compose(self.release, self.neighbouring)
 
     @cached_property
-    def _spectral(self) -> SpectralComposition | None:
-        spectral = transform_of(self._steps) if self._steps else None
-        return spectral if spectral is not None and spectral.steps else None
+    def _single(self) -> Single | None:
+        found = (kind.single(self._steps) for kind in ROUTES.values()) if self._steps else ()
+        return next((one for one in found if one is not None), None)
 
     def advantage(self) -> Ends:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""
@@ -142,20 +143,20 @@ class Composed(Enclosure):
         """delta at ``epsilon`` >= 0 in milliseconds, proven; None where it takes the whole curve."""
         if epsilon == 0.0 and (known := self.certified) is not None:
             return known
-        found = self.by_contours(epsilon)
+        found = self.at_threshold(epsilon)
         return found if found is not None and min(found[1] - found[0], found[1]) < _WIDE else None
 
-    def _by_contours(self, epsilon: float) -> Ends | None:
-        """delta at ``epsilon`` by the contours behind the polygons of ``bracket``; None where they do not reach.
+    def _at_threshold(self, epsilon: float) -> Ends | None:
+        """delta at ``epsilon`` by a route that answers for one threshold; None where none reaches it.
 
         Closer than the polygons, which are exact at their own thresholds only. The last answers are remembered: several
         numbers of a report ask for the same.
         """
-        spectral = self._spectral
-        if spectral is None:
+        single = self._single
+        if single is None:
             return None
-        one_way = spectral.plan.symmetric or epsilon == 0.0
-        ways = [spectral.delta(sign * epsilon) for sign in ((1.0,) if one_way else (1.0, -1.0))]
+        one_way = single.symmetric or epsilon == 0.0
+        ways = [single.delta(sign * epsilon) for sign in ((1.0,) if one_way else (1.0, -1.0))]
         known = [way for way in ways if way is not None]
         if len(known) < len(ways):
             return None
@@ -163,14 +164,14 @@ class Composed(Enclosure):
 
     def tests_near(self, epsilon: float, room: float) -> Polygon | None:
         """What three tests attain, at thresholds ``room`` apart around ``epsilon``, in either direction."""
-        spectral, around = self._spectral, epsilon + room * np.array([-1.0, 0.0, 1.0])
-        if spectral is None or around[0] <= 0.0:
+        single, around = self._single, epsilon + room * np.array([-1.0, 0.0, 1.0])
+        if single is None or around[0] <= 0.0:
             return None
-        ahead = spectral.points(around)
-        back = ahead if spectral.plan.symmetric else spectral.points(-around[::-1])
+        ahead = single.points(around)
+        back = ahead if single.symmetric else single.points(-around[::-1])
         if ahead is None or back is None:
             return None
-        return polygon_through(ahead if spectral.plan.symmetric else LogErrors.joined(ahead, back.exchanged))
+        return polygon_through(ahead if single.symmetric else LogErrors.joined(ahead, back.exchanged))
 
     @cached_property
     def _alone(self) -> Ends | str | None:
@@ -203,7 +204,7 @@ class Composed(Enclosure):
 
     def _end(self, *, pessimistic: bool) -> TradeOff:
         ends = self.known_advantage
-        if ends is None and (self._spectral is None or not isinstance(self.bracket.pessimistic, Polygon)):
+        if ends is None and (self._single is None or not isinstance(self.bracket.pessimistic, Polygon)):
             return self.bracket.pessimistic if pessimistic else self.bracket.optimistic
         return CurveWhenRead(None if ends is None else ends[pessimistic], self, pessimistic=pessimistic)
 
@@ -263,7 +264,7 @@ def worst_case(release: Release, neighbouring: Neighbouring) -> Composed:
 class CurveWhenRead(TradeOff):
     """One end of a symmetric enclosure; it is composed once, for the first question but that for a known delta at 0.
 
-    One delta, and one power up to threshold 0, are asked of the contours behind the polygon too, and the closer
+    One delta, and one power up to threshold 0, are asked of a route that answers for one threshold too, and the closer
     answer counts. Many at once are those of the polygon.
 
     Args:
@@ -318,7 +319,7 @@ class CurveWhenRead(TradeOff):
         return np.minimum(coarse, fine) if self._pessimistic else np.maximum(coarse, fine)
 
     def _log_delta(self, epsilon: float) -> float | None:
-        ends = self._release.by_contours(epsilon)
+        ends = self._release.at_threshold(epsilon)
         return None if ends is None else _log(ends[self._pessimistic])
 
     def _log_power(self, log_alpha: float) -> float | None:
@@ -339,7 +340,7 @@ class CurveWhenRead(TradeOff):
 
     def _tangent(self, threshold: float, log_alpha: float) -> float:
         """log of the power at ``log_alpha`` on the tangent of that threshold; infinite where it is not known."""
-        ends = self._release.by_contours(threshold)
+        ends = self._release.at_threshold(threshold)
         return math.inf if ends is None else float(np.logaddexp(threshold + log_alpha, _log(ends[1])))
 
     @property

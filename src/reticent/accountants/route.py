@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+import numpy as np
 
 from reticent.accountants.steps import Steps
+from reticent.curves import LogErrors
 from reticent.curves.polygon import Polygon, Sides
+from reticent.pairs.base import Ends
 
 if TYPE_CHECKING:
     from reticent.accountants.enclose import Findings
@@ -35,6 +39,20 @@ class Answer(NamedTuple):
     def width(self) -> float:
         """Between the bounds on the advantage."""
         return float(min(c.delta(0.0) for c in self.above) - max(c.delta(0.0) for c in self.below))
+
+
+class Single(Protocol):
+    """A composition that answers for one threshold, without its whole curve; one direction: H0 = absent."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions have the same curve."""
+
+    def delta(self, threshold: float) -> Ends | None:
+        """Around delta at ``threshold`` >= 0, or around the reversed delta at minus one below 0; None: not known."""
+
+    def points(self, thresholds: np.ndarray) -> LogErrors | None:
+        """Rates of tests at most as strong as those at ``thresholds``, all of one sign; None: not known."""
 
 
 class Route(ABC):
@@ -66,6 +84,11 @@ class Route(ABC):
         """With which accuracy it is asked, once or more often, after what was found: where the advantage is wide."""
         if found.wide:
             yield cls()
+
+    @classmethod
+    def single(cls, steps: Steps) -> Single | None:
+        """What answers for one threshold of such steps in milliseconds; None where this route has nothing like it."""
+        return None
 
     def serves(self, steps: Steps) -> bool:
         """Whether it can be asked about such steps at all."""

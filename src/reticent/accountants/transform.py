@@ -15,7 +15,7 @@ from reticent.accountants.contour import Contour, build_contour
 from reticent.accountants.contour_plan import DIGITS, Plan, Planned
 from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.readings import Block, read
-from reticent.accountants.route import Answer, Route
+from reticent.accountants.route import Answer, Route, Single
 from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors
 from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
@@ -41,6 +41,11 @@ class Transform(Route):
     name: ClassVar[str] = "transform"
     priority: ClassVar[int] = 20
     always: ClassVar[bool] = True
+
+    @classmethod
+    def single(cls, steps: Steps) -> Single | None:
+        spectral = transform_of(steps)
+        return spectral if spectral is not None and spectral.steps else None
 
     def serves(self, steps: Steps) -> bool:
         return transform_of(steps) is not None
@@ -87,6 +92,11 @@ class SpectralComposition:
     def plan(self) -> Plan:
         """Where contours go."""
         return Plan(self.steps, self.plain)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions have the same curve."""
+        return self.plan.symmetric
 
     @cached_property
     def _planned(self) -> list[Planned]:

@@ -24,9 +24,8 @@ from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.ledger import together
 from reticent.risk import epsilon_at_delta
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
-from reticent.samplers.base import seen_as
+from reticent.samplers.base import sampler_given, seen_as
 from reticent.samplers.epochs import batches_of_a_pass, whole_batches_of_a_pass
-from reticent.samplers.named import sampler_given
 from reticent.text import stated
 
 with needing("reticent.interop.opacus", "train"):

@@ -13,6 +13,7 @@ from reticent.messages import Figure, Message
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described, gathered
 from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
+from reticent.samplers.base import sampler_given
 
 _WORK_OF_A_RECORD = 1e4
 
@@ -72,8 +73,6 @@ class DPSGD(Mechanism):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
         if not isinstance(self.sampler, Sampler):
-            from reticent.samplers.named import sampler_given
-
             sampler_given(self.sampler)
         _check.strict_member(Unit, unit=self.unit)
         if self.unit is Unit.CLIENT and self.records_per_user is not None:

@@ -22,7 +22,7 @@ from reticent.pairs import Neighbouring, Part
 from reticent.proofs import CONDITIONS, Bearing, Kind
 from reticent.registry import Choice, Registry, parameters_of
 from reticent.samplers.epochs import MOST_STEPS, epochs_to_steps, whole_batches_of_a_pass
-from reticent.text import Short, one_of, stated
+from reticent.text import Short, nearest, one_of, stated
 
 LOADER = "Let reticent train, or watch a loader of Opacus: the ledger then shows it. Else read the loader's code."
 """What to do where nobody saw how batches are drawn."""
@@ -316,6 +316,24 @@ def runnable() -> list[str]:
 def needed(kind: type[Sampler]) -> list[str]:
     """The fields of which no name says what they are."""
     return [p.name for p in parameters_of(kind) if p.required]
+
+
+def sampler_given(given: object) -> Sampler:
+    """What was given for a sampler.
+
+    Raises:
+        ParameterError: it is none, such as a name; the message says what to write.
+    """
+    if isinstance(given, Sampler):
+        return given
+    meant = nearest(given, SAMPLERS)
+    if meant is None:
+        raise ParameterError(
+            "sampler", given, f"one of {', '.join(f'{kind.__name__}()' for kind in SAMPLERS.values())}"
+        )
+    kind = SAMPLERS[meant]
+    place = kind.__module__.rpartition(".")[0]
+    raise ParameterError("sampler", given, f"a sampler of {place}: write sampler={kind.__name__}()")
 
 
 def seen_as(drawn: str) -> type[Sampler] | None:

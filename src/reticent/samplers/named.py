@@ -1,4 +1,4 @@
-"""A sampler by its name: as ledgers and configurations have it, and what to write where Python wants a sampler."""
+"""A sampler by its name, as ledgers and configurations have it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
 
-from reticent.errors import ParameterError
 from reticent.samplers import SAMPLERS, Sampler
 from reticent.samplers.base import needed
-from reticent.text import nearest, one_of, stated
+from reticent.text import one_of, stated
 
 
 def called(given: Any) -> Sampler:
@@ -30,21 +29,3 @@ def called(given: Any) -> Sampler:
 
 
 Named = Annotated[Sampler, PlainValidator(called), PlainSerializer(lambda sampler: sampler.name, return_type=str)]
-
-
-def sampler_given(given: object) -> Sampler:
-    """What was given for a sampler.
-
-    Raises:
-        ParameterError: it is none, such as a name; the message says what to write.
-    """
-    if isinstance(given, Sampler):
-        return given
-    meant = nearest(given, SAMPLERS)
-    if meant is None:
-        raise ParameterError(
-            "sampler", given, f"one of {', '.join(f'{kind.__name__}()' for kind in SAMPLERS.values())}"
-        )
-    kind = SAMPLERS[meant]
-    place = kind.__module__.rpartition(".")[0]
-    raise ParameterError("sampler", given, f"a sampler of {place}: write sampler={kind.__name__}()")
