@@ -370,3 +370,10 @@ def test_a_threshold_is_answered_by_the_contour_of_the_whole_curve(monkeypatch):
     for threshold in (0.5, 0.501, -0.5):
         assert alone.delta(threshold) == pytest.approx(whole.delta(threshold), rel=1e-12, abs=0)
     assert len(set(built)) == 2
+
+
+@pytest.mark.parametrize("run", [(1e30, 0.5, 1), (1e30, 1e-5, 10**15)])
+def test_where_noise_is_beyond_all_use_an_advantage_is_still_an_enclosure(run: tuple[float, float, int]) -> None:
+    """The lower end was below 0; and so many steps that no loss is rare enough ended in an error of numpy."""
+    lower, upper = certified_advantage(*run, Neighbouring.REPLACE)
+    assert 0.0 <= lower <= upper < 1e-20

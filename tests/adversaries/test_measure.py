@@ -29,8 +29,10 @@ def test_ends_are_in_order_whichever_way_the_number_goes(number) -> None:
 
 @pytest.mark.parametrize("number", [advantage, bayes_security])
 def test_ends_that_contradict_each_other_are_not_sorted(number) -> None:
+    """Nothing is enclosed then, and a proof claims the larger risk of both."""
     read = assessment(1.0, 0.9).measure(number)
     assert (read.lower, read.upper) == (-math.inf, math.inf)
+    assert read.value == pytest.approx(number(GaussianTradeOff(1.0)), rel=1e-12, abs=0)
 
 
 def test_ends_that_differ_by_rounding_are_one_number() -> None:

@@ -35,7 +35,7 @@ def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
     Both curves are symmetrised: they hold whichever of the two data sets is the true one. Poisson-sampled
     Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/theory/replace-dominance.md;
     composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
-    samplers may claim is decided in ``mechanisms.dpsgd``. The other end follows from releases that some data
+    samplers may claim is decided in ``samplers``. The other end follows from releases that some data
     set of the named sampler attains; where none is known it is perfect privacy.
 
     The advantage is mostly enclosed within 1e-6 (docs/theory/composition.md says where not). Where no route
@@ -137,7 +137,7 @@ class Composed(Enclosure):
         if (found := self.at_once(epsilon)) is not None:
             return found
         lower, upper = (float(curve.delta(epsilon)) for curve in (self.bracket.optimistic, self.bracket.pessimistic))
-        return min(lower, upper), upper  # rounding may exchange equal ends
+        return max(min(lower, upper), 0.0), upper  # rounding may exchange equal ends
 
     def at_once(self, epsilon: float = 0.0) -> Ends | None:
         """delta at ``epsilon`` >= 0 in milliseconds, proven; None where it takes the whole curve."""
@@ -174,19 +174,21 @@ class Composed(Enclosure):
         return polygon_through(ahead if single.symmetric else LogErrors.joined(ahead, back.exchanged))
 
     @cached_property
-    def _alone(self) -> Ends | str | None:
-        """The advantage of equal steps by their pair alone; None where it knows none, or why it gives up."""
-        if len(self._steps) != 1:
-            return None
-        try:
-            return self._steps[0].pair.advantage(self._steps[0].count)
-        except NumericalError as error:
-            return str(error)
+    def _alone(self) -> tuple[Ends | None, tuple[str, ...]]:
+        """The advantage by a route that certifies it alone, or why none did."""
+        refused = []
+        for kind in ROUTES.values():
+            try:
+                if (found := kind.advantage(self._steps)) is not None:
+                    return found, ()
+            except NumericalError as error:
+                refused.append(str(error))
+        return None, tuple(refused)
 
     @property
     def certified(self) -> Ends | None:
         """The advantage of equal sampled steps by its own certificate, mostly within 1e-8; None where it gives up."""
-        return None if isinstance(self._alone, str) else self._alone
+        return self._alone[0]
 
     @property
     def known_advantage(self) -> Ends | None:
@@ -209,17 +211,13 @@ class Composed(Enclosure):
         return CurveWhenRead(None if ends is None else ends[pessimistic], self, pessimistic=pessimistic)
 
     @property
-    def _refused(self) -> tuple[str, ...]:
-        return (self._alone,) if isinstance(self._alone, str) else ()
-
-    @property
     def notes(self) -> tuple[Message | str, ...]:
         """Those of the curve; why the advantage alone was not certified, where the curve is wide."""
-        return (*self.bracket.notes, *(self._refused if self.bracket.notes else ()))
+        return (*self.bracket.notes, *(self._alone[1] if self.bracket.notes else ()))
 
     @property
     def trace(self) -> tuple[Attempt, ...]:
-        return (*(Attempt("threshold 0 alone", failure=reason) for reason in self._refused), *self.bracket.trace)
+        return (*(Attempt("threshold 0 alone", failure=reason) for reason in self._alone[1]), *self.bracket.trace)
 
 
 def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> Ends:

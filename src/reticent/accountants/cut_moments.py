@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent.curves._logs import EPS
+from reticent.errors import NumericalError
 from reticent.pairs.gaussian_mixture import GaussianMixture
 
 _WIDEST, CELLS = 16.0, 3200  # standard deviations that the cells cover, and their number
@@ -48,13 +49,19 @@ def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float, fewer
     Returns:
         Upper bounds on log E_P[e^(cL)] over what is kept, of all steps; and a bound on the probability of what is
         left out, in any step and under either law.
+
+    Raises:
+        NumericalError: no loss of so many steps is as rare.
     """
     s, rate, both = step.noise_multiplier, step.rate, step.antipodal
     far = 1.0 + _WIDEST * s
     cells = CELLS // fewer
     x = np.linspace(-far, far, cells + 1)
     beyond = step.count * (rate * ndtr((1.0 - x) / s) + (1.0 - rate) * ndtr(-x / s))
-    last = int(np.argmax(beyond <= np.exp(log_tail)))
+    rare = beyond <= np.exp(log_tail)
+    if not rare[-1]:
+        raise NumericalError("moments without rare losses: so many steps have no losses that are rare enough")
+    last = int(np.argmax(rare))
     lost = float(beyond[last]) * _ULPS * (2.0 if both else 1.0)
     x = x[cells - last : last + 1] if both else x[: last + 1]
     loss = GaussianMixture(s, (rate,), antipodal=both).loss(x)

@@ -1,4 +1,8 @@
-"""What was run, as kinds of steps, composed and enclosed: one direction, H0 = absent. Its ``reversed`` is the other."""
+"""What was run, as kinds of steps, composed and enclosed: one direction, H0 = absent. Its ``reversed`` is the other.
+
+A pair that is the worse of both directions (sampling of fixed size) dominates what was run, not each of its
+directions: the curve from above then holds once both directions are joined, as ``compose.both_directions`` does.
+"""
 
 from __future__ import annotations
 

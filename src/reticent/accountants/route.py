@@ -61,7 +61,8 @@ class Route(ABC):
     Attributes:
         name: in the list of routes.
         priority: in which order routes are asked: the smallest first.
-        always: whether it is asked whatever is known; such routes say how close is close enough.
+        always: whether it is asked whatever is known. How close is close enough follows from the advantage that such
+            routes find: see ``Accuracy.of``.
         close: whether its curves are close as far out as they reach.
         replaces: routes that are not asked where it has answered.
     """
@@ -88,6 +89,15 @@ class Route(ABC):
     @classmethod
     def single(cls, steps: Steps) -> Single | None:
         """What answers for one threshold of such steps in milliseconds; None where this route has nothing like it."""
+        return None
+
+    @classmethod
+    def advantage(cls, steps: Steps) -> Ends | None:
+        """(lower, upper) around delta(0) of such steps, in less than a millisecond; None where this route has no such.
+
+        Raises:
+            NumericalError: it has, and it failed for these steps.
+        """
         return None
 
     def serves(self, steps: Steps) -> bool:

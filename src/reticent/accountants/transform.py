@@ -20,6 +20,7 @@ from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors
 from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
 from reticent.errors import NumericalError
+from reticent.pairs.base import Ends
 
 _GOAL, _ROUNDING = 1e-9, 2e-15  # sum of the errors of all frequencies at which nodes are fine enough; more per step
 _PLANNED = 46.0  # digits that the reach of the first nodes is planned for
@@ -46,6 +47,14 @@ class Transform(Route):
     def single(cls, steps: Steps) -> Single | None:
         spectral = transform_of(steps)
         return spectral if spectral is not None and spectral.steps else None
+
+    @classmethod
+    def advantage(cls, steps: Steps) -> Ends | None:
+        if len(steps) != 1 or (law := steps[0].pair.mixture) is None or steps[0].pair.mu is not None:
+            return None
+        from reticent.pairs.advantage_alone import certified  # costly to load
+
+        return certified(law, steps[0].count)
 
     def serves(self, steps: Steps) -> bool:
         return transform_of(steps) is not None

@@ -104,7 +104,7 @@ class Assessment(Brief):
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """What the numbers rest on, with who vouches for it; first what nobody looked at."""
+        """What the numbers rest on, with who vouches for it; first what makes the claim conditional."""
         return self._claimed.conditions
 
     @property
@@ -153,7 +153,7 @@ class Assessment(Brief):
         """Read ``number(curve, *at)`` off the curve, with its enclosure from ``truth``; infinite ends without one.
 
         Where the two ends differ by rounding only they are one number. Where they contradict each other by
-        more, nothing is enclosed.
+        more, nothing is enclosed, and a proof claims the larger risk.
         """
         value = float(number(self.curve, *at))
         if self.truth is None:
@@ -163,7 +163,8 @@ class Assessment(Brief):
         falls = _falls(number, *at)
         lower, upper = ends[::-1] if falls else ends
         if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=_LEAST):
-            return Interval(-math.inf, value, math.inf)
+            larger = (min if falls else max)(ends) if same else value
+            return Interval(-math.inf, larger, math.inf)
         return Interval(lower, value, max(lower, upper)) if falls else Interval(min(lower, upper), value, upper)
 
     def mu(self) -> Interval:

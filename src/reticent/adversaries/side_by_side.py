@@ -1,4 +1,4 @@
-"""Several adversaries side by side, never without the worst case, and never above it."""
+"""Several adversaries side by side, never without the worst case; what they surely learn is never above it."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def assess(
         ask: who answers for one attacker.
 
     Raises:
-        DominanceError: a certified curve came out stronger than the worst case of the same release.
+        DominanceError: what an attacker surely learns came out above the worst case of the same release.
         UnsupportedError: nothing is proven for one of the combinations.
     """
     results = [
         _assessed(adversary, mechanism, neighbouring or adversary.relation, method, witness, ask)
         for adversary in adversaries
     ]
-    worst = {r.neighbouring: r for r in results if isinstance(r.adversary, WorstCase)}
+    worst = {r.neighbouring: r for r in results if r.adversary.strongest}
     for result in tuple(results):
         if result.neighbouring not in worst:
             worst[result.neighbouring] = ask(WorstCase(), mechanism, result.neighbouring, Method.EXACT, witness)
@@ -107,10 +107,11 @@ def _assessed(
 
 
 def check_dominance(result: Assessment, worst: Assessment) -> None:
-    """Nobody knows more than the worst case: refuse a curve that says otherwise.
+    """Nobody knows more than the worst case: refuse what is known of an attacker if it says otherwise.
 
-    Compares delta at twelve thresholds of both signs. Estimates are judged by the enclosure of the truth
-    that comes with them, since they may err to either side.
+    Compares delta at twelve thresholds of both signs. What is compared is the curve from below, where there is one: a
+    bound may be loose, and lie above the worst case. Estimates are judged by the enclosure of the truth that comes
+    with them, since they may err to either side.
 
     Args:
         worst: of ``WorstCase``, for the same release and relation.

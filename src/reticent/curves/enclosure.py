@@ -52,6 +52,8 @@ class Attempt:
 class Enclosure(Short):
     """An enclosure of a trade-off curve: optimistic >= truth >= pessimistic, as functions of alpha.
 
+    Where the two curves come from two computations, ``checked`` makes one that cannot contradict itself.
+
     Attributes:
         pessimistic: an attacker at least as strong as the true one: the safe side, used for claims.
         optimistic: an attacker at most as strong.

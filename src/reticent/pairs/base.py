@@ -39,7 +39,7 @@ class Composer(Protocol):
 
 
 class Pair:
-    """Two laws of one release that no attacker can tell apart less well than those of any two neighbours.
+    """Two laws of one release that are at least as easy to tell apart as the release on any two neighbours.
 
     A subclass is a frozen dataclass, without ``slots`` where it caches its curve.
 
@@ -73,19 +73,6 @@ class Pair:
     def composed(self, compose: Composer) -> Pair:
         """The same with its curve, where that follows from the curves of other releases; else itself."""
         return self
-
-    def advantage(self, count: int) -> Ends | None:
-        """(lower, upper) around delta(0) of so many releases, in less than a millisecond; None where nobody can.
-
-        Raises:
-            NumericalError: not of these.
-        """
-        law = self.mixture
-        if law is None or self.mu is not None:  # without sampling or noise the curve itself is a formula
-            return None
-        from reticent.pairs.advantage_alone import certified  # costly to load
-
-        return certified(law, count)
 
     def losses(self, grid: np.ndarray) -> LossMasses | None:
         """The privacy loss distribution on cells between the points of ``grid``; None where it is not known."""

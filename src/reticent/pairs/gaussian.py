@@ -18,7 +18,7 @@ class GaussianPair(Drawn):
     Attributes:
         noise_multiplier: standard deviation of the noise, > 0.
         sample_rate: probability that the target takes part, in (0, 1].
-        shift: distance of the two means when it takes part, >= 0.
+        shift: distance of the two means when it takes part, > 0.
     """
 
     noise_multiplier: float
