@@ -198,7 +198,7 @@ MUTANTS = (
     Mutant("polygons: a tail that is not followed backwards", "Polygon.reaches", Drop("self.reversed.vertices"), POLYGON + "::test_a_tail_that_is_left_out_backwards_is_not_reached"),
     Mutant("contour: what is left of a delta next to 1", "readings.read", Put("apart and 0.0 < contour.c < 1.0", "False"), REFEREE + "::test_no_privacy_is_said_in_digits"),
     Mutant("transform: the last contour does not serve on", "SpectralComposition._outwards", Put("found.append(Served(low, high, self._contour(last, low, high)))", 'raise NumericalError("none")'), ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
-    Mutant("worst case: only one direction of a single delta", "Composed._at_threshold", Put("max(way[0] for way in known), max(way[1] for way in known)", "known[-1]"), ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
+    Mutant("worst case: only one direction of a single delta", "Composed._at_threshold", Put("max(0.0, *(way[0] for way in known)), max(way[1] for way in known)", "known[-1]"), ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
     Mutant("lattices: as fine as a small advantage asks", "Accuracy.of", Put("self.relative * advantage", "self.width"), NEAR_ATOMIC + "::test_a_small_advantage_of_a_lattice_is_known_to_its_first_digit"),
     Mutant("kinds: groups on the wrong side", "grouped.stronger", Put("_grouped(steps, most, min, max)", "_grouped(steps, most, max, min)"), KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
     Mutant("kinds: groups from below with the larger rate", "fewer_below", Put("min", "max"), KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),

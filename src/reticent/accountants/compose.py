@@ -160,7 +160,7 @@ class Composed(Enclosure):
         known = [way for way in ways if way is not None]
         if len(known) < len(ways):
             return None
-        return max(way[0] for way in known), max(way[1] for way in known)
+        return max(0.0, *(way[0] for way in known)), max(way[1] for way in known)
 
     def tests_near(self, epsilon: float, room: float) -> Polygon | None:
         """What three tests attain, at thresholds ``room`` apart around ``epsilon``, in either direction."""
