@@ -20,8 +20,9 @@ from reticent.curves import GaussianTradeOff
 from reticent.dashboard.asked import Asked, answer_to
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
+from reticent.dashboard.requests import assess_of
 from reticent.dashboard.sheet import sheet
-from reticent.dashboard.state import State, mechanism_of
+from reticent.dashboard.state import State
 from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.ledger import RunLedger
@@ -97,7 +98,7 @@ def test_a_ledger_is_checked_and_can_be_explored() -> None:
     assert "agree with each other" in text_of(found.page)
     button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
     settings = State.of_address(getattr(button, "data-settings"))
-    ran = mechanism_of(settings)
+    ran = assess_of(settings).mechanism
     assert (ran.noise_multiplier, ran.sample_rate, ran.steps) == (3.0, 0.1, 2)
     assert len(found.figure["data"]) >= 2
 
@@ -110,7 +111,7 @@ def test_a_ledger_of_persons_speaks_of_them_and_is_explored_as_such() -> None:
     assert "whether this person's records were used" in text_of(found.page)
     button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
     state = State.of_address(getattr(button, "data-settings"))
-    assert mechanism_of(state).records_per_user == 5
+    assert assess_of(state).mechanism.records_per_user == 5
     assert "whether a given person's records were used" in unescape(sheet(state, answer_to(state)))
 
 

@@ -22,6 +22,7 @@ from reticent.dashboard.words import accuracy, answer_line, cards, number_line
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.risk import success
+from reticent.verbs import Assess
 
 RUN = DPSGD(1.1, 0.01, 1000)
 VIEWS = ("curves", "roc", "profile", "guesses")
@@ -92,9 +93,9 @@ def test_the_headline_answers_each_question_that_somebody_asks() -> None:
 )
 def test_the_page_says_whom_its_numbers_protect(release: Mechanism, words: str) -> None:
     """With five records a person, the headline and the cards spoke of one record, and the number was of a person."""
-    shown, records = found(release, WorstCase()), protected(release)
+    shown, records = Assess.of(release=release).answer(), protected(release)
     assert words in answer_line(shown, records)
-    card = unescape(as_html(cards(shown, (), None, records)))
+    card = unescape(as_html(cards(shown, (), {}, records)))
     assert ("this record" in card) is (records is None)
     assert {None: "this record", Unit.CLIENT: "this client"}.get(records, "this person's") in card
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from reticent.dashboard import calibrating, comparing, exploring, opening, planning, taking, words
 from reticent.dashboard.asked import Asked, Shown
-from reticent.dashboard.catalogue import TARGETS
 from reticent.dashboard.figures import blank
-from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of, numbers_of
+from reticent.dashboard.requests import assess_of
+from reticent.dashboard.state import DEFAULTS, State, numbers_of
 from reticent.dashboard.turns import SupersededError, Turns
 from reticent.errors import ParameterError, ReticentError
 from reticent.mechanisms.short import in_short
@@ -90,14 +90,15 @@ def answered(turns: Turns, sent: Any, *, local: bool = False) -> str:
 def _field(error: BaseException) -> str:
     """The setting that is wrong; nothing where it is none that is typed."""
     name = error.name if isinstance(error, ParameterError) else ""
-    return name if name in DEFAULTS else "goal" if name.replace("_", "-") in TARGETS else ""
+    return name if name in DEFAULTS else ""
 
 
 def in_words(settings: State) -> str:
     """What was asked, for a sheet of paper; nothing where it cannot be read."""
     try:
-        who = ", ".join(one.label for one in adversaries_of(settings))
-        return f"Released: {in_short(mechanism_of(settings))}. Attackers: {who}."
+        request = assess_of(settings)
+        who = ", ".join(one.label for one in request.adversary.each)
+        return f"Released: {in_short(request.mechanism)}. Attackers: {who}."
     except _FAILURES:
         return ""
 
@@ -106,10 +107,10 @@ def derived(settings: State) -> str:
     """What follows from records, batch and epochs, or what the file says; nothing where the rate is set itself."""
     try:
         if settings["mechanism"] == "ledger":
-            return in_short(mechanism_of(settings))
+            return in_short(assess_of(settings).mechanism)
         if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
             return ""
-        run = mechanism_of(settings).base
+        run = assess_of(settings).mechanism.base
         return f"sample rate {run.sample_rate:.4g}, {run.steps:,} steps"
     except _FAILURES:
         return ""  # the panel says what is wrong

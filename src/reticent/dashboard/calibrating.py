@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 from dash import html
 
-from reticent.adversaries import Adversary, style_of
-from reticent.calibration import Advantage, BayesSecurity, Calibration, EpsilonAtDelta, Success, Target, TprAtFpr
+from reticent.adversaries import style_of
+from reticent.calibration import (
+    Advantage,
+    BayesSecurity,
+    Calibration,
+    EpsilonAtDelta,
+    Success,
+    Target,
+    TprAtFpr,
+    UnreachableError,
+)
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
 from reticent.dashboard.catalogue import TARGETS, UNKNOWNS
@@ -18,77 +29,98 @@ from reticent.dashboard.looks import GROUNDS
 from reticent.dashboard.naming import Line
 from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import points, summary, worst_case
-from reticent.dashboard.searching import Searched, search, worst_there
-from reticent.dashboard.state import adversaries_of, mechanism_of, relation_of, target_of, unknown_of
-from reticent.dashboard.takeaway import calibration_command, calibration_python
+from reticent.dashboard.requests import calibrate_of
 from reticent.dashboard.turns import Turns
-from reticent.errors import ReticentError
+from reticent.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
+from reticent.stopping import checkpoint
 from reticent.text import digits
+from reticent.verbs import Calibrate, Calibrated
+from reticent.verbs.taken import as_command, as_program
+
+answer = lru_cache(maxsize=128)(Calibrate.answer)
+"""What one attacker would allow; kept for the next question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What each attacker would allow, the worst case first; and why some allow nothing that is known."""
+
+    found: Mapping[Calibrate, Calibrated]
+    skipped: Mapping[str, str]
+
+
+def search(requests: Sequence[Calibrate]) -> Searched:
+    """Search for each attacker in turn.
+
+    Raises:
+        ParameterError: the release has no such parameter.
+    """
+    found, skipped = {}, {}
+    for request in requests:
+        checkpoint()
+        _ = request.searched
+        try:
+            found[request] = answer(request)
+        except (UnsupportedError, UnreachableError, ParameterError, NumericalError) as error:
+            skipped[request.adversary.name] = str(error)
+    return Searched(found, skipped)
 
 
 def for_any_attacker(turns: Turns, asked: Asked) -> Shown:
     """What the worst case allows, and who comes next."""
-    who = adversaries_of(asked.settings)
-    return _calibrated(turns, asked, who[:1], waiting=tuple(w.name for w in who[1:]))
+    first, *rest = calibrate_of(asked.settings)
+    return _calibrated(turns, asked, [first], waiting=tuple(one.adversary.name for one in rest))
 
 
 def for_each_attacker(turns: Turns, asked: Asked) -> Shown:
     """What each attacker allows."""
-    return _calibrated(turns, asked, adversaries_of(asked.settings))
+    return _calibrated(turns, asked, calibrate_of(asked.settings))
 
 
-def _calibrated(turns: Turns, asked: Asked, who: tuple[Adversary, ...], waiting: tuple[str, ...] = ()) -> Shown:
-    settings, target, what = asked.settings, target_of(asked.settings), UNKNOWNS[asked.settings["unknown"]][1]
-    release, unknown, relation = mechanism_of(settings), unknown_of(settings), relation_of(settings)
+def _calibrated(turns: Turns, asked: Asked, requests: Sequence[Calibrate], waiting: tuple[str, ...] = ()) -> Shown:
+    target, what = requests[0].target, UNKNOWNS[asked.settings["unknown"]][1]
     with turns.turn(asked.page, asked.turn):
-        found = search(release, unknown, target, who, relation)
+        found = search(requests)
         if not found.found and not waiting:
             raise ReticentError("; ".join(found.skipped.values()))
         figure = calibration_figure(found, target, asked.theme)
+    said = f"No value is known that keeps {words.goal(target)} for any attacker."
+    for best in (answers[0] for answers in list(found.found.values())[:1]):
+        whom = "any attacker" if best.adversary.strongest else f"the {best.adversary.name} attacker"
+        said = f"{what.capitalize()} {best.unknown.words(best.value, 5)}: {words.goal(target)} for {whom}."
     parts: dict[str, Any] = {
-        "calibrated": f"No value is known that keeps {words.goal(target)} for any attacker.",
+        "calibrated": said,
         "calibrate-message": "",
         "calibrate-table": calibration_table(found, target, what, waiting),
         "calibrate-left-out": words.left_out(found.skipped),
-        "calibrate-python": "",
-        "calibrate-command": "",
+        "calibrate-python": as_program(*found.found) if found.found else "",
+        "calibrate-command": "\n".join(map(as_command, found.found)),
     }
-    if found.found:
-        best = found.found[0]
-        value = digits(best.value, 5, up=not best.unknown.risk_grows)
-        whom = "any attacker" if best.adversary.strongest else f"the {best.adversary.name} attacker"
-        parts["calibrated"] = f"{what.capitalize()} {value}: {words.goal(target)} for {whom}."
-        parts["calibrate-python"] = calibration_python(settings, found.found)
-        parts["calibrate-command"] = calibration_command(settings, found.found)
     return Shown(parts, {"calibrate-figure": figure}, waiting, "rest" if waiting else "plan")
 
 
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str]) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
-    reference = {c.neighbouring: c.value for c in searched.found if c.adversary.strongest}
+    found = [(answers[0], answers.worst[0]) for answers in searched.found.values()]
+    reference = {c.neighbouring: c.value for c, _ in found if c.adversary.strongest}
     risk = words.risk_of(target)
     titles = ("attacker", what, f"{risk}, any attacker", f"{risk}, this attacker", "against worst case", "")
     body, up = [], target.grows_with_risk
-    for c in searched.found:
-        worst, base = worst_there(c), reference.get(c.neighbouring)
-        unsafe = not target.met_by(worst)
-        ratio = "" if base is None else f"× {c.value / base:.3g}"
+    for c, worst in found:
+        base, unsafe = reference.get(c.neighbouring), not target.met_by(worst)
+        ratio = "" if not base else f"× {c.value / base:.3g}"
         beyond = [html.Small("beyond the target")] if unsafe else []
+        use: dict[str, Any] = {"data-settings": _settings(c)}
         cells = [
             html.Td(html.Strong(c.unknown.words(c.value, 5)), className="n"),
             html.Td([digits(worst, up=up), *beyond], className="n beyond" if unsafe else "n"),
             html.Td(digits(c.achieved.value, up=up), className="n"),
             html.Td(ratio, className="n"),
-            html.Td(_use(c)),
+            html.Td(html.Button("Use this", **use)),
         ]
         body.append((words.attacker(c.adversary.name, c.neighbouring.value), cells))
     later = [html.Td("computing …", colSpan=5, className="quiet")]
     return table(titles, [*body, *((words.attacker(name), later) for name in waiting)])
-
-
-def _use(found: Calibration) -> html.Button:
-    settings: dict[str, Any] = {"data-settings": _settings(found)}
-    return html.Button("Use this", **settings)
 
 
 def _settings(found: Calibration) -> str:
@@ -101,8 +133,9 @@ def _settings(found: Calibration) -> str:
 
 def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure:
     """The worst-case curve at what each attacker allows, and the target as a line to be dragged."""
-    view = TARGETS[target.name][3]
-    there = [(c.adversary, worst_case(c.mechanism, c.neighbouring)) for c in searched.found]
+    view = TARGETS[target.name][2]
+    found = (answers[0] for answers in searched.found.values())
+    there = [(c.adversary, worst_case(c.mechanism, c.neighbouring)) for c in found]
     lines = [
         Line(
             points(worst, view),
@@ -139,7 +172,7 @@ def _line(target: Target, theme: str) -> dict[str, Any]:
     accent = GROUNDS[theme].accent
     shape = {"type": "line", **ends, "line": {"color": accent, "width": 3}, "name": "target"}
     places = {"curves": (0.99, 0.86), "roc": (0.99, 0.02), "guesses": (0.5, 0.99)}
-    x, y = places.get(TARGETS[target.name][3], (0.99, 0.99))
+    x, y = places.get(TARGETS[target.name][2], (0.99, 0.99))
     note = {"text": "the target: drag it", "xref": "paper", "yref": "paper", "x": x, "y": y, "showarrow": False}
     blind = max(target.prior, 1.0 - target.prior) if isinstance(target, Success) else 0.0
     meta = {"drag": target.name, "blind": blind}

@@ -8,8 +8,11 @@ from typing import Any
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from reticent.adversaries import style_of
+from reticent.calibration.targets import TARGETS as KINDS
 from reticent.dashboard.catalogue import (
+    ASKED,
     ATTACKERS,
+    CHOICES,
     OF_RUNS,
     OF_SAMPLERS,
     PARAMETERS,
@@ -133,7 +136,7 @@ def _settings() -> list[Any]:
                     *[_field(PARAMETERS[name]) for name in of_mechanisms if PARAMETERS[name].folded],
                     choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
                     *map(_field, of_runs),
-                    choice("relation", "Neighbouring data sets", "options", legend="small-label"),
+                    *map(_asked, ASKED),
                 ],
                 id="more",
             ),
@@ -172,7 +175,7 @@ def _parameters_of_mechanisms() -> list[str]:
 
 def _field(p: Parameter) -> html.Div:
     """The place of a field and its slider, which the page's script makes; both carry the label."""
-    uses = [f"in-{kind}" for kind, each in RELEASED.items() if p.name in each.parameters]
+    uses = [f"in-{kind}" for kind, each in RELEASED.items() if p.name in each.parameters or p.name in ASKED]
     hint: list[Any] = [" ", html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
     return html.Div(
         [
@@ -183,6 +186,14 @@ def _field(p: Parameter) -> html.Div:
         className=" ".join(["field", f"f-{p.name}", *uses]),
         id=f"field-{p.name}",
     )
+
+
+def _asked(name: str) -> Any:
+    """What may be asked of any release: a choice where few words can be said, else a field."""
+    if name in CHOICES:
+        help = html.Span(ASKED[name].metadata["help"], className="hint")
+        return choice(name, [name.replace("_", " ").capitalize(), " ", help], "options", legend="small-label")
+    return _field(PARAMETERS[name])
 
 
 def _chips() -> html.Fieldset:
@@ -363,7 +374,8 @@ def _facts() -> dict[str, Any]:
         "defaults": DEFAULTS,
         "pinned": [name for name, setting in SETTINGS.items() if setting.compared],
         "reads": READS,
-        "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", "relation"],
-        "goals": {name: goal for name, (_, _, goal, _) in TARGETS.items()},
+        "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", *CHOICES],
+        "goals": {name: goal for name, (_, goal, _) in TARGETS.items()},
         "places": PLACES,
+        "at": {name: " and ".join(place for place, _ in KINDS[name].places).replace("_", " ") for name in PLACES},
     }

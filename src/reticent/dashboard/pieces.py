@@ -12,7 +12,7 @@ from reticent.dashboard.state import SETTINGS
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
 
 
-def choice(name: str, label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
+def choice(name: str, label: Any, look: str, *, legend: str = "unseen") -> html.Fieldset:
     """One of several; the label is for screen readers unless the legend has another class."""
     chosen = dcc.RadioItems(
         [{"label": text, "value": key} for key, text in SETTINGS[name].choices.items()],

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reticent.adversaries import WorstCase
 from reticent.adversaries.screen import screen_assessment
-from reticent.calibration import Advantage, BayesSecurity, Steps, Success, Target
+from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
+from reticent.dashboard.calibrating import answer
 from reticent.dashboard.figures import Figure, axis_of, base_layout, line_through
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.dashboard.readings import worst_case
-from reticent.dashboard.searching import for_anybody
-from reticent.dashboard.state import mechanism_of, relation_of, target_of
+from reticent.dashboard.requests import calibrate_of
 from reticent.dashboard.turns import Turns
 from reticent.errors import UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.stopping import checkpoint
 from reticent.text import digits
+from reticent.verbs import Calibrate
 
 _QUICK = (Advantage, BayesSecurity, Success)
 """Targets that a curve at screen accuracy can say; others read its tails."""
@@ -36,11 +36,11 @@ def budget(turns: Turns, asked: Asked) -> Shown:
     Raises:
         UnsupportedError: as for ``budget_of``.
     """
-    release, target, relation = mechanism_of(asked.settings), target_of(asked.settings), relation_of(asked.settings)
+    request = calibrate_of(asked.settings)[0]
     with turns.turn(asked.page, asked.turn):
-        found = budget_of(release, target, relation)
-        figure = budget_figure(release, found, target, relation, asked.theme)
-    return Shown({"planned": found.sentence(words.goal(target))}, {"plan-figure": figure})
+        found = budget_of(request)
+        figure = budget_figure(request, found, asked.theme)
+    return Shown({"planned": found.sentence(words.goal(request.target))}, {"plan-figure": figure})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +70,23 @@ class Budget:
         return f"{epochs:,} {which}epoch{'' if epochs == 1 else 's'} ({steps:,} step{'' if steps == 1 else 's'})"
 
 
-def budget_of(release: Mechanism, target: Target, relation: Neighbouring | None) -> Budget:
+def budget_of(request: Calibrate) -> Budget:
     """How many steps the target allows.
 
     Raises:
         UnsupportedError: the release has no epochs, or no number of steps is known to keep the target.
+        UnreachableError: not even one step keeps it.
     """
+    release = request.release.mechanism
     if release.training is None:
         raise UnsupportedError("epochs are known of DP-SGD only")
-    most = for_anybody(release, Steps(), target, relation)
+    most = answer(replace(request, unknown="steps"))
     return Budget(int(most.value), release.steps, 1.0 / release.sample_rate)
 
 
-def budget_figure(
-    release: Mechanism, budget: Budget, target: Target, relation: Neighbouring | None, theme: str
-) -> Figure:
+def budget_figure(request: Calibrate, budget: Budget, theme: str) -> Figure:
     """The risk that the target limits, over epochs, with the target and what is planned."""
+    release, target, relation = request.release.mechanism, request.target, request.neighbouring
     ground, within = GROUNDS[theme], relation or WorstCase().relation
     end = max(budget.most, budget.planned, 1) * _BEYOND
     quick = isinstance(target, _QUICK) and screen_assessment(WorstCase(), release, within) is not None

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from reticent.errors import ParameterError
-from reticent.interop.documents import release_from
 from reticent.io.strict import loads
 from reticent.mechanisms import Mechanism
-from reticent.mechanisms.codec import mechanism_of, mechanism_record
+from reticent.mechanisms.codec import mechanism_of
 from reticent.mechanisms.selection import singles_of
+from reticent.verbs.releases import Release
 
 MOST_STEPS = 10**9
 """Counts above this are not computed here: they would keep the server busy for minutes."""
@@ -38,7 +38,7 @@ def release_of(text: str) -> Mechanism:
 
 def as_text(release: Mechanism) -> str:
     """The mechanism as the settings keep it; what is not stated is left out."""
-    return json.dumps(_stated(mechanism_record(release)), separators=(",", ":"))
+    return json.dumps(Release(release).written(), separators=(",", ":"))
 
 
 def release_in(document: Any, name: str) -> Mechanism:
@@ -49,14 +49,4 @@ def release_in(document: Any, name: str) -> Mechanism:
         UnsupportedError: an event has no counterpart here.
     """
     inner = document.get("mechanism") if isinstance(document, dict) else None
-    found = release_from(inner if isinstance(inner, dict) else document, name)
-    return found if isinstance(found, Mechanism) else found.mechanism()
-
-
-def _stated(record: dict[str, Any]) -> dict[str, Any]:
-    found = {name: value for name, value in record.items() if value is not None}
-    if "base" in found:
-        found["base"] = _stated(found["base"])
-    if "parts" in found:
-        found["parts"] = [_stated(part) for part in found["parts"]]
-    return found
+    return Release.of(inner if isinstance(inner, dict) else document, name).mechanism

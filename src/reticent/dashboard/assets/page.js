@@ -60,8 +60,7 @@
     if (known.folded.some((name) => settings[name] !== known.defaults[name])) document.getElementById("more").open = true;
     const goal = document.getElementById("goal-label"), place = document.getElementById("place-label");
     if (goal) goal.textContent = settings.target === "bayes-security" ? "at least" : "at most";
-    const words = { tpr: "at false alarms", epsilon: "at delta", success: "at prior" };
-    if (place) place.textContent = words[settings.target] || "at";
+    if (place) place.textContent = "at " + (known.at[settings.target] || "");
   }
   function told(text) {
     const place = document.getElementById("told");
