@@ -18,8 +18,7 @@ import pytest
 
 from reticent.adversaries import WorstCase
 from reticent.certificates.page import is_page
-from reticent.dashboard.released import as_text
-from reticent.dashboard.requests import assess_of
+from reticent.dashboard.requests import as_text, assess_of
 from reticent.dashboard.server import Server
 from reticent.dashboard.state import State
 from reticent.io.files import read_text
@@ -215,7 +214,7 @@ def test_copies_and_downloads(opened: Callable[..., Any]) -> None:
     assert page.evaluate("navigator.clipboard.readText()").startswith("reticent risk gaussian --noise-multiplier 2.0")
     page.click("#copy-python")
     page.wait_for_timeout(200)
-    assert "assess(release, attackers)" in page.evaluate("navigator.clipboard.readText()")
+    assert "rt.assess(" in page.evaluate("navigator.clipboard.readText()")
     for button, ending in (("#csv", ".csv"), ("#png", ".png"), ("#svg", ".svg"), ("#certificate", ".html")):
         with page.expect_download() as caught:
             page.click(button)

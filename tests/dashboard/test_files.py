@@ -14,8 +14,7 @@ from reticent.certificates.build import certify
 from reticent.certificates.schema import Declaration
 from reticent.certificates.verify import verify
 from reticent.dashboard import opening_progress
-from reticent.dashboard.released import as_text, release_of
-from reticent.dashboard.requests import assess_of
+from reticent.dashboard.requests import as_text, assess_of, release_of
 from reticent.dashboard.state import State
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse
@@ -144,7 +143,7 @@ def test_an_audit_that_is_done_or_just_begun_says_so(tmp_path: Path) -> None:
 
 def test_the_page_asks_again_while_an_audit_runs(tmp_path: Path) -> None:
     found = asked("open", path=str(audit_folder(tmp_path / "work", 2, 4, 1.0)))
-    assert (found["parts"]["open-message"], found["next"]) == ("", "open")
+    assert (found["parts"]["message"], found["next"]) == ("", "open")
     assert "2 of 4" in str(found["parts"]["opened"])
     assert asked("open", path=str(tmp_path / "none"))["next"] is None
 

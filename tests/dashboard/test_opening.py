@@ -119,7 +119,7 @@ def test_a_watched_loop_shows_its_faults_and_what_nobody_saw() -> None:
     watched = text_of(shown("ledger.json", shuffled().to_json()).page)
     assert "agree with each other" in watched
     assert all(str(fault.text) in watched for fault in shuffled().faults)
-    facts = ("data not named", "records 60", "sample rate unknown", "steps 18 ", "trained parameters 44")
+    facts = ("watched loop: 18 noisy steps, batches shuffled (seen)", "records 60", "trained parameters 44")
     assert all(fact in watched for fact in facts)
 
 
@@ -166,7 +166,7 @@ def test_a_certificate_shows_whole_sentences_and_what_its_policy_says() -> None:
     for check in made.requirements:
         assert f"not met:  {check.name}: {check.detail}" in words or f"met:  {check.name}" in words
     assert "A plan: nobody saw a run." in words
-    assert [note["text"] for note in page.figure["layout"]["annotations"]] == ["worst-case", "relaxed"]
+    assert [line["name"] for line in page.figure["data"][1:]] == ["worst-case (bound)", "relaxed (conditional)"]
 
 
 def test_scores_and_audits_are_judged_against_the_settings(tmp_path: Path) -> None:

@@ -195,4 +195,4 @@ def test_what_is_asked_besides_is_on_the_cards_and_in_the_table() -> None:
 def test_what_is_wrong_is_marked_where_it_is_said(panel: str, said: dict[str, str], field: str) -> None:
     found = asked(panel, panel=panel, **said)
     assert found["field"] == field
-    assert found["parts"]["message" if panel == "explore" else "calibrate-message"]
+    assert found["parts"]["message"]

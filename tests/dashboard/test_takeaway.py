@@ -14,8 +14,7 @@ import pytest
 
 from reticent.dashboard.calibrating import search
 from reticent.dashboard.readings import answer, points
-from reticent.dashboard.released import as_text
-from reticent.dashboard.requests import assess_of, calibrate_of
+from reticent.dashboard.requests import as_text, assess_of, calibrate_of
 from reticent.dashboard.state import State
 from reticent.dashboard.taking import curves_csv
 from reticent.mechanisms import DPSGD, Gaussian, Ledger

@@ -16,10 +16,10 @@ from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Limit, Policy
 from reticent.certificates.schema import Certificate, Declaration
-from reticent.dashboard.differing import compared
+from reticent.dashboard.calibrating import budget_figure, budget_of
+from reticent.dashboard.comparing import two_certificates
 from reticent.dashboard.explaining import explanation, place_of_name
 from reticent.dashboard.judging import judge
-from reticent.dashboard.planning import budget_figure, budget_of
 from reticent.dashboard.readings import assessed
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.sheet import as_html
@@ -147,8 +147,8 @@ class TestTheBudget:
         figure = budget_figure(request, budget, "light")
         line, ends = figure["data"][0], budget.most / budget.per_epoch
         assert said in line["hovertemplate"]
-        (note,) = (note for note in figure["layout"]["annotations"] if note["text"] == line["name"])
-        assert note["bgcolor"], "it may lie on the upright line of what is allowed"
+        names = [one["name"].split(":")[0] for one in figure["data"]]
+        assert names == [f"worst case ({'estimate' if said == 'about' else 'bound'})", "target", "planned", "allowed"]
         assert all((y <= target.value * 1.01) == (x <= ends * 1.01) for x, y in zip(line["x"], line["y"], strict=True))
 
     def test_a_bound_on_security_is_a_lower_one_and_is_rounded_down(self) -> None:
@@ -201,7 +201,7 @@ class TestTwoCertificates:
 
     def test_names_and_texts_stay_texts(self) -> None:
         a, b = self.made(2.0, "<script>x</script>"), self.made(2.0, "b")
-        found = compared((a.to_json(), "<b>"), (b.to_json(), "b"))
+        found = two_certificates((a.to_json(), "<b>"), (b.to_json(), "b"))
         assert "<script>" not in as_html(found)
 
 
@@ -290,8 +290,10 @@ def test_a_comparison_begins_with_a_prompt() -> None:
 
 def test_two_certificates_are_summed_up_before_every_line() -> None:
     made = [TestTwoCertificates().made(noise) for noise in (2.0, 1.0)]
-    page = compared((made[0].to_json(), "one"), (made[1].to_json(), "two"))
+    page = two_certificates((made[0].to_json(), "one"), (made[1].to_json(), "two"))
     assert [type(piece).__name__ for piece in page] == ["P", "Table", "Details"]
     text = as_html(page)
-    assert '<td class="n">0.1975</td><td class="n">0.383</td><td class="n">0.1855</td><td>two</td>' in text
-    assert '<th scope="row">noise multiplier</th><td>2</td><td>1</td>' in text.partition("<details>")[2]
+    assert '<td class="n">0.1975</td><td class="n">0.383</td><td class="n">0.1855</td><td class="">B</td>' in text
+    assert (
+        '<th scope="row">noise multiplier</th><td class="">2</td><td class="">1</td>' in text.partition("<details>")[2]
+    )

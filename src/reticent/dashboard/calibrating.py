@@ -1,16 +1,19 @@
-"""The panel that searches: what each attacker would allow, and what the worst case has there."""
+"""The panel that searches: what each attacker would allow, what the worst case has there, and the budget in epochs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 from dash import html
 
-from reticent.adversaries import style_of
+from reticent.adversaries import WorstCase, style_of
+from reticent.adversaries.screen import screen_assessment
 from reticent.calibration import (
     Advantage,
     BayesSecurity,
@@ -24,11 +27,9 @@ from reticent.calibration import (
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
 from reticent.dashboard.catalogue import TARGETS, UNKNOWNS
-from reticent.dashboard.figures import Figure, picture
-from reticent.dashboard.looks import GROUNDS
-from reticent.dashboard.naming import Line
+from reticent.dashboard.figures import COMPARED, GROUNDS, Figure, Line, axis_of, base_layout, line_through, picture
 from reticent.dashboard.pieces import table
-from reticent.dashboard.readings import points, summary, worst_case
+from reticent.dashboard.readings import points, worst_case
 from reticent.dashboard.requests import calibrate_of
 from reticent.dashboard.turns import Turns
 from reticent.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
@@ -90,11 +91,11 @@ def _calibrated(turns: Turns, asked: Asked, requests: Sequence[Calibrate], waiti
         said = f"{what.capitalize()} {best.unknown.words(best.value, 5)}: {words.goal(target)} for {whom}."
     parts: dict[str, Any] = {
         "calibrated": said,
-        "calibrate-message": "",
+        "message": "",
         "calibrate-table": calibration_table(found, target, what, waiting),
         "calibrate-left-out": words.left_out(found.skipped),
-        "calibrate-python": as_program(*found.found) if found.found else "",
-        "calibrate-command": "\n".join(map(as_command, found.found)),
+        "python": as_program(*found.found) if found.found else "",
+        "command": "\n".join(map(as_command, found.found)),
     }
     return Shown(parts, {"calibrate-figure": figure}, waiting, "rest" if waiting else "plan")
 
@@ -133,50 +134,19 @@ def _settings(found: Calibration) -> str:
 
 def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure:
     """The worst-case curve at what each attacker allows, and the target as a line to be dragged."""
-    view = TARGETS[target.name][2]
-    found = (answers[0] for answers in searched.found.values())
-    there = [(c.adversary, worst_case(c.mechanism, c.neighbouring)) for c in found]
-    lines = [
-        Line(
-            points(worst, view),
-            who.name,
-            style_of(who.name),
-            worst.claim,
-            4.0 if who.strongest else 2.0,
-            f"worst case where {who.name} is content",
-            who.name,
-        )
-        for who, worst in sorted(there, key=lambda one: -(summary(one[1]).advantage.value or 0.0))
-    ]
-    drawn = _line(target, theme)
-    figure = picture(lines, view, theme, _least(target), drawn.pop("annotations", ()))
-    figure["layout"].update(drawn)
-    return figure
-
-
-def _least(target: Target) -> float:
-    """How far the axis has to go for the target to be seen, and dragged beyond itself."""
-    match target:
-        case EpsilonAtDelta(value=value):
-            return 2.0 * value
-        case Success(value=value, prior=prior):
-            return value - max(prior, 1.0 - prior)
-        case _:
-            return 0.0
-
-
-def _line(target: Target, theme: str) -> dict[str, Any]:
-    ends = _ends(target)
+    view, ends = TARGETS[target.name][2], _ends(target)
+    lines = []
+    for who, worst in ((c.adversary, worst_case(c.mechanism, c.neighbouring)) for (c,) in searched.found.values()):
+        name, width = f"worst case where {who.name} is content", 4.0 if who.strongest else 2.0
+        lines.append(Line(points(worst, view), name, style_of(who.name), worst.claim, width, who.name))
     if ends is None:
-        return {}
-    accent = GROUNDS[theme].accent
-    shape = {"type": "line", **ends, "line": {"color": accent, "width": 3}, "name": "target"}
-    places = {"curves": (0.99, 0.86), "roc": (0.99, 0.02), "guesses": (0.5, 0.99)}
-    x, y = places.get(TARGETS[target.name][2], (0.99, 0.99))
-    note = {"text": "the target: drag it", "xref": "paper", "yref": "paper", "x": x, "y": y, "showarrow": False}
+        return picture(lines, view, theme)
+    least = {"profile": 2.0 * ends["x0"], "guesses": ends["y0"]}.get(view, 0.0)  # to be seen, and dragged beyond itself
+    figure, look = picture(lines, view, theme, least), {"color": GROUNDS[theme].accent, "width": 3}
+    shape = {"type": "line", **ends, "line": look, "name": "the target: drag it", "showlegend": True}
     blind = max(target.prior, 1.0 - target.prior) if isinstance(target, Success) else 0.0
-    meta = {"drag": target.name, "blind": blind}
-    return {"shapes": [shape], "annotations": [{**note, "font": {"color": accent}}], "meta": meta}
+    figure["layout"].update(shapes=[shape], meta={"drag": target.name, "blind": blind})
+    return figure
 
 
 def _ends(target: Target) -> dict[str, float] | None:
@@ -195,3 +165,104 @@ def _ends(target: Target) -> dict[str, float] | None:
             return {"x0": 0.0, "y0": gain, "x1": 1.0, "y1": gain}
         case _:
             return None
+
+
+_QUICK = (Advantage, BayesSecurity, Success)
+"""Targets that a curve at screen accuracy can say; others read its tails."""
+_MANY, _FEW = 24, 7
+_BEYOND = 1.25
+"""How far the picture goes beyond what is allowed, or done."""
+
+
+def budget(turns: Turns, asked: Asked) -> Shown:
+    """How many epochs the target still allows; after the answer of the panel, which must not wait for it.
+
+    Raises:
+        UnsupportedError: as for ``budget_of``.
+    """
+    request = calibrate_of(asked.settings)[0]
+    with turns.turn(asked.page, asked.turn):
+        found = budget_of(request)
+        figure = budget_figure(request, found, asked.theme)
+    return Shown({"planned": found.sentence(words.goal(request.target))}, {"plan-figure": figure})
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a target allows in all, and what is planned.
+
+    Attributes:
+        most: steps at which the target is just met, for any attacker; proven.
+        planned: steps of the settings.
+        per_epoch: steps of one pass over the data.
+    """
+
+    most: int
+    planned: int
+    per_epoch: float
+
+    def sentence(self, limit: str) -> str:
+        """What is left, or too much; ``limit`` is the target in words."""
+        left = self.most - self.planned
+        if left < 0:
+            return f"{self._epochs(-left, up=True)} too many: at most {self._epochs(self.most)} keep {limit}."
+        return f"{self._epochs(left, 'more ')} keep {limit} for any attacker."
+
+    def _epochs(self, steps: int, which: str = "", *, up: bool = False) -> str:
+        """Whole epochs on the safe side, with the steps."""
+        epochs = (math.ceil if up else math.floor)(steps / self.per_epoch)
+        return f"{epochs:,} {which}epoch{'' if epochs == 1 else 's'} ({steps:,} step{'' if steps == 1 else 's'})"
+
+
+def budget_of(request: Calibrate) -> Budget:
+    """How many steps the target allows.
+
+    Raises:
+        UnsupportedError: the release has no epochs, or no number of steps is known to keep the target.
+        UnreachableError: not even one step keeps it.
+    """
+    release = request.release.mechanism
+    if release.training is None:
+        raise UnsupportedError("epochs are known of DP-SGD only")
+    most = answer(replace(request, unknown="steps"))
+    return Budget(int(most.value), release.steps, 1.0 / release.sample_rate)
+
+
+def budget_figure(request: Calibrate, budget: Budget, theme: str) -> Figure:
+    """The risk that the target limits, over epochs, with the target and what is planned."""
+    release, target, relation = request.release.mechanism, request.target, request.neighbouring
+    ground, within = GROUNDS[theme], relation or WorstCase().relation
+    end = max(budget.most, budget.planned, 1) * _BEYOND
+    quick = isinstance(target, _QUICK) and screen_assessment(WorstCase(), release, within) is not None
+    steps = np.unique(np.rint(np.linspace(end / 60.0, end, _MANY if quick else _FEW)).astype(int).clip(1))
+    risks = []
+    for count in (int(k) for k in steps):
+        checkpoint()
+        run = release.changed("steps", count)
+        known = screen_assessment(WorstCase(), run, within) if quick else None
+        risks.append(target.of(known or worst_case(run, within)).value)
+    per, up = budget.per_epoch, target.grows_with_risk
+    said = "about" if quick else "at most" if up else "at least"
+    line = line_through(
+        (steps / per).tolist(),
+        [risk if math.isfinite(risk) else None for risk in risks],
+        f"worst case ({'estimate' if quick else 'bound'})",
+        line=COMPARED["B"].line(theme, 3.0),
+        hovertemplate=f"After %{{x:.3~g}} epochs: {words.risk_of(target)} {said} %{{text}}.<extra></extra>",
+        text=[digits(risk, up=None if quick else up) if math.isfinite(risk) else "" for risk in risks],
+    )
+    top = 1.1 * max(target.value, *(risk for risk in risks if math.isfinite(risk)))
+    drawn = [line]
+    for name, xs, ys, colour, dash in (
+        ("target", (0.0, end), (target.value, target.value), ground.accent, "solid"),
+        (f"planned: {digits(budget.planned / per)} epochs", (budget.planned,) * 2, (0.0, top), ground.quiet, "dot"),
+        (f"allowed: {digits(budget.most / per, up=False)}", (budget.most,) * 2, (0.0, top), ground.accent, "dash"),
+    ):
+        look = {"color": colour, "width": 2, "dash": dash}
+        drawn.append(line_through([x / per for x in xs], ys, name, line=look, hoverinfo="skip"))
+    layout = {
+        **base_layout(theme),
+        "xaxis": axis_of(theme, "epochs", range=[0, end / per]),
+        "yaxis": axis_of(theme, words.risk_of(target), range=[0, top]),
+    }
+    return {"data": drawn, "layout": layout}

@@ -13,7 +13,7 @@ from dash import html
 
 from reticent.adversaries import Assessment
 from reticent.certificates.words import claim as in_words
-from reticent.dashboard.naming import called
+from reticent.dashboard.figures import called
 from reticent.dashboard.readings import summary
 from reticent.proofs import CONDITIONS
 from reticent.proofs.references import PAPERS, THEOREMS, Theorem

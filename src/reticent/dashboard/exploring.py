@@ -16,10 +16,9 @@ from reticent.adversaries.screen import screen_assessment
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
 from reticent.dashboard.explaining import explanation
-from reticent.dashboard.figures import risk_figure
+from reticent.dashboard.figures import remarks, risk_figure
 from reticent.dashboard.judging import judge, policy_of
-from reticent.dashboard.naming import remarks
-from reticent.dashboard.readings import answer, composed, is_known, protected
+from reticent.dashboard.readings import answer, assessed, is_known, protected
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.turns import Turns
 from reticent.verbs import Assess, Assessments
@@ -62,7 +61,7 @@ def _at_once(request: Assess, who: Adversary, view: str) -> Assessment | None:
     if request.method not in (None, who.methods[0]):
         return None
     if is_known(*asked, who.methods[0]):
-        return composed(*asked, who.methods[0])
+        return assessed(*asked, who.methods[0])
     return screen_assessment(*asked) if view in _ON_SCREEN else None
 
 

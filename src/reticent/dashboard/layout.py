@@ -21,7 +21,7 @@ from reticent.dashboard.catalogue import (
     TARGETS,
     Parameter,
 )
-from reticent.dashboard.looks import SETTINGS as COMPARED
+from reticent.dashboard.figures import COMPARED
 from reticent.dashboard.pieces import choice, graph, named, text_field, upload
 from reticent.dashboard.state import DEFAULTS, SETTINGS
 from reticent.samplers import SAMPLERS
@@ -37,7 +37,7 @@ _LIVE: dict[str, Any] = {"aria-live": "polite"}
 
 def page(local: bool) -> html.Div:
     """The whole page; paths can be opened only where the server is ``local``."""
-    main = [html.P(id="asked"), _explore(), _calibrate(), _compare(), _open(local), _take_away()]
+    main = [html.P(id="asked"), _message("message"), _explore(), _calibrate(), _compare(), _open(local), _take_away()]
     return html.Div(
         [
             dcc.Store(id="shared"),
@@ -110,12 +110,13 @@ def _header() -> html.Header:
 
 
 def _settings() -> list[Any]:
-    of_mechanisms = _parameters_of_mechanisms()
+    used = {name for each in RELEASED.values() for name in each.parameters}
+    of_mechanisms = [name for name in PARAMETERS if name in used]
     of_runs = [PARAMETERS[name] for name in PARAMETERS if any(name in own for own in OF_RUNS.values())]
     of_attackers = [
-        html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
+        html.Div(_field(PARAMETERS[a.parameter]), className="for-attacker", id=f"for-{name}")
         for name, a in ATTACKERS.items()
-        if a.parameter
+        if a.parameter and a.parameter not in used  # a field of the release serves the attacker too
     ]
     nothing: dict[str, Any] = {"data-settings": "policy="}
     return [
@@ -161,16 +162,6 @@ def _shelf() -> html.Section:
         html.Ul(id="shelf", className="shelf"),
         id="shelves",
     )
-
-
-def _field_of_attacker(name: str) -> list[html.Div]:
-    """A field of the release serves the attacker too: it is shown once."""
-    return [] if name in _parameters_of_mechanisms() else [_field(PARAMETERS[name])]
-
-
-def _parameters_of_mechanisms() -> list[str]:
-    used = {name for each in RELEASED.values() for name in each.parameters}
-    return [name for name in PARAMETERS if name in used]
 
 
 def _field(p: Parameter) -> html.Div:
@@ -248,7 +239,6 @@ def _explore() -> html.Section:
         _answer("headline"),
         html.P(id="accuracy", className="quiet"),
         html.P(id="verdict", **_LIVE),
-        _message("message"),
         choice("view", "View", "segments views"),
         html.Div(graph("figure", "Risk curves"), id="picture"),
         html.Div(id="remarks", className="quiet"),
@@ -276,7 +266,6 @@ def _calibrate() -> html.Section:
         "calibrate",
         _side_by_side(choice("target", "Target", "segments"), asked, look="question"),
         _answer("calibrated"),
-        _message("calibrate-message"),
         graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target"),
         html.P("Each line is the worst case at what that attacker would allow.", className="quiet"),
         _table("calibrate-table"),
@@ -297,10 +286,9 @@ def _compare() -> html.Section:
             look="row buttons",
         ),
         _answer("compared"),
-        _message("compare-message"),
         _table("compare-table"),
         _side_by_side(
-            html.Figure([curves, html.Figcaption([swatch("A"), "A, ", swatch("B"), "B: errors of the worst case"])]),
+            html.Figure([curves, html.Figcaption("Errors of the worst case.")]),
             html.Figure([advantages, html.Figcaption(id="map-caption")]),
             look="two",
         ),
@@ -326,7 +314,6 @@ def _open(local: bool) -> html.Section:
             className="quiet",
         ),
         _side_by_side(path, upload("upload"), look="open"),
-        _message("open-message"),
         html.Div(id="opened"),
         graph("open-figure", "What the file says, as curves"),
     )
@@ -334,19 +321,18 @@ def _open(local: bool) -> html.Section:
 
 def _take_away() -> html.Section:
     buttons = [
-        html.Button("Copy as Python", id="copy-python", className="of-numbers"),
-        html.Button("Copy as command", id="copy-command", className="of-numbers"),
-        html.Button("PNG", id="png", title="Download the picture as PNG"),
-        html.Button("SVG", id="svg", title="Download the picture as SVG"),
-        _download("CSV", "csv", "the shown curves as CSV"),
-        _download("Certificate", "certificate", "a certificate of these settings"),
-        _download("Page to send", "sheet", "these numbers as one page"),
+        html.Button(label, id=name, title=what, className="" if name in ("png", "svg") else "of-numbers")
+        for label, name, what in (
+            ("Copy as Python", "copy-python", "A program that asks the same"),
+            ("Copy as command", "copy-command", "A line for a shell that asks the same"),
+            ("PNG", "png", "Download the picture as PNG"),
+            ("SVG", "svg", "Download the picture as SVG"),
+            ("CSV", "csv", "Download the shown curves as CSV"),
+            ("Certificate", "certificate", "Download a certificate of these settings"),
+            ("Page to send", "sheet", "Download these numbers as one page"),
+        )
     ]
-    code = [
-        html.Pre(id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **named(name.capitalize()))
-        for panel in ("", "calibrate-")
-        for name in ("python", "command")
-    ]
+    code = [html.Pre(id=name, tabIndex=0, **named(name.capitalize())) for name in ("python", "command")]
     return html.Section(
         [
             _side_by_side(*buttons, html.Span(id="told", role="status"), look="buttons"),
@@ -355,10 +341,6 @@ def _take_away() -> html.Section:
         className="take-away",
         **named("Take away"),
     )
-
-
-def _download(label: str, name: str, what: str) -> html.Button:
-    return html.Button(label, id=name, className="of-numbers", title=f"Download {what}")
 
 
 def _facts() -> dict[str, Any]:

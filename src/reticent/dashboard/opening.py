@@ -22,12 +22,11 @@ from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
-from reticent.dashboard.differing import compared
-from reticent.dashboard.figures import Figure, picture, risk_figure
+from reticent.dashboard.comparing import two_certificates
+from reticent.dashboard.figures import Figure, Line, picture, risk_figure
 from reticent.dashboard.judging import requirements
-from reticent.dashboard.naming import Line
 from reticent.dashboard.readings import Points, answer, protected, told
-from reticent.dashboard.released import release_in
+from reticent.dashboard.requests import release_in
 from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
 from reticent.errors import ArtifactError
@@ -95,7 +94,7 @@ def two(turns: Turns, asked: Asked) -> Shown:
     if len(asked.files) != 2:
         raise ArtifactError("choose two certificates at once")
     one, other = (_sent(*file) for file in asked.files)
-    return Shown({"certificates-compared": compared((text_of(one), one.name), (text_of(other), other.name))})
+    return Shown({"certificates-compared": two_certificates((text_of(one), one.name), (text_of(other), other.name))})
 
 
 def _at(path: str) -> Source:
@@ -167,23 +166,18 @@ def text_of(source: Source) -> str:
 
 
 def _shown(page: list[Any], figure: Figure | None = None) -> Shown:
-    return Shown({"opened": page, "open-message": ""}, {"open-figure": figure or {"data": []}})
+    return Shown({"opened": page, "message": ""}, {"open-figure": figure or {"data": []}})
 
 
 def _ledger(ledger: RunLedger, title: str, theme: str) -> Shown:
     """What ran, what is wrong with it, and who learns what from it."""
     release = within_reach(ledger.mechanism())
-    changes = "; changes along the run" if ledger.changes else ""
     wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger)]
-    found, first = answer(Assess(release=Release(release))), ledger.first
-    counted = f" of {ledger.counted:,} that count" if ledger.counted > ledger.steps else ""
+    found = answer(Assess(release=Release(release)))
     facts = [
-        ("data", inert((ledger.data and ledger.data.name) or "not named")),
+        ("the ledger says", inert(" ".join(str(ledger).split()), _SENTENCE)),
+        ("what counts", found.title()),
         ("records", "unknown" if ledger.dataset_size is None else f"{ledger.dataset_size:,}"),
-        ("sampler", inert(ledger.sampler.name)),
-        ("noise multiplier", f"{first.noise_multiplier:g}{changes}"),
-        ("sample rate", "unknown" if first.sample_rate is None else f"{first.sample_rate:.4g}{changes}"),
-        ("steps", f"{ledger.steps:,}{counted}"),
         ("trained parameters", "unknown" if ledger.num_parameters is None else f"{ledger.num_parameters:,}"),
         ("random numbers", ledger.environment.randomness.value),
     ]
@@ -236,7 +230,7 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
     for record in certificate.assessments:
         name = inert(record.adversary if record.neighbouring in usual else f"{record.adversary}, {record.neighbouring}")
         read = Points(np.array([0.0, *record.curve.fpr]), np.array([1.0, *record.curve.fnr]), None, None)
-        lines.append(Line(read, name, style_of(record.adversary), Claim(record.claim), label=name))
+        lines.append(Line(read, name, style_of(record.adversary), Claim(record.claim)))
     return _shown(page, picture(lines, "curves", theme))
 
 

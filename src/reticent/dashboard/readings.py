@@ -45,51 +45,34 @@ class Points:
 
 
 _Case = tuple[Adversary, Mechanism, Neighbouring, Method]
-_assessed: OrderedDict[_Case, Assessment] = OrderedDict()
-_composed: set[_Case] = set()
+_known: OrderedDict[_Case, Assessment] = OrderedDict()
 _mutex = threading.Lock()
 
 
 def assessed(
-    adversary: Adversary, mechanism: Mechanism, relation: Neighbouring, method: Method = Method.EXACT
-) -> Assessment:
-    """One attacker against one release; kept for the next question.
-
-    Raises:
-        UnsupportedError: nothing is proven for this combination.
-        ParameterError: the attacker needs a number that the release does not state.
-    """
-    case = adversary, mechanism, relation, method
-    if (known := _assessed.get(case)) is not None:
-        return known
-    result = assess_seen(*case, None)
-    with _mutex:
-        _assessed[case] = result
-        while len(_assessed) > _KEPT:
-            _composed.discard(_assessed.popitem(last=False)[0])
-    return result
-
-
-def composed(
     adversary: Adversary,
     mechanism: Mechanism,
     relation: Neighbouring,
     method: Method = Method.EXACT,
     witness: Witness | None = None,
 ) -> Assessment:
-    """``assessed``, and its curve: some are composed only when they are read, which may be given up half way.
+    """One attacker against one release, with its curve; kept for the next question, unless it is given up half way.
 
     Raises:
-        UnsupportedError, ParameterError: as ``assessed``.
+        UnsupportedError: nothing is proven for this combination.
+        ParameterError: the attacker needs a number that the release does not state.
     """
     checkpoint()
     case = adversary, mechanism, relation, method
-    result = assessed(*case)
-    if case not in _composed:
-        _ = result.notes  # known once the curve is composed
-        with _mutex:
-            _composed.update({case} & _assessed.keys())
-    return result
+    if (known := _known.get(case)) is not None:
+        return known
+    found = assess_seen(*case, witness)
+    _ = found.notes  # known once the curve is composed
+    with _mutex:
+        _known[case] = found
+        while len(_known) > _KEPT:
+            _known.popitem(last=False)
+    return found
 
 
 def worst_case(mechanism: Mechanism, relation: Neighbouring | None) -> Assessment:
@@ -98,8 +81,8 @@ def worst_case(mechanism: Mechanism, relation: Neighbouring | None) -> Assessmen
 
 
 def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring, method: Method = Method.EXACT) -> bool:
-    """Whether ``composed`` would answer without computing anything."""
-    return (adversary, mechanism, relation, method) in _composed
+    """Whether ``assessed`` would answer without computing anything."""
+    return (adversary, mechanism, relation, method) in _known
 
 
 def answer(request: Assess) -> Assessments:
@@ -108,7 +91,7 @@ def answer(request: Assess) -> Assessments:
     Raises:
         UnsupportedError: the worst case cannot be answered.
     """
-    found = request.answerable(composed)
+    found = request.answerable(assessed)
     for reason in (reason for name, reason in found.skipped.items() if name == WorstCase.name):
         raise UnsupportedError(reason)
     return found

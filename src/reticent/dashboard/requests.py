@@ -1,7 +1,8 @@
-"""The requests that the settings make: what each panel asks of the verbs."""
+"""The requests that the settings make, what a file says was released among them: what each panel asks of the verbs."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -21,12 +22,12 @@ from reticent.dashboard.catalogue import (
     PLACES,
     RELEASED,
 )
-from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.dashboard.state import State, number, numbers
 from reticent.errors import ParameterError
+from reticent.io.strict import loads
 from reticent.mechanisms import DPSGD, Mechanism, Selection
-from reticent.mechanisms.codec import within_reach
-from reticent.mechanisms.selection import runs_called
+from reticent.mechanisms.codec import mechanism_of, within_reach
+from reticent.mechanisms.selection import runs_called, singles_of
 from reticent.registry import parameters_of
 from reticent.risk.report import Questions
 from reticent.samplers import SAMPLERS
@@ -34,6 +35,45 @@ from reticent.verbs import Assess, Calibrate, Certify, Differ, Request
 from reticent.verbs.names import USUAL, Attackers
 from reticent.verbs.releases import Release
 from reticent.verbs.request import spelling_of
+
+MOST_STEPS = 10**9
+"""Counts above this are not computed here: they would keep the server busy for minutes."""
+_NONE = "a file that says what was released: choose a ledger, a certificate or a DpEvent"
+
+
+def release_of(text: str) -> Mechanism:
+    """The mechanism that the settings hold as JSON.
+
+    Raises:
+        ParameterError: no file was chosen, or it counts beyond all use.
+        ArtifactError: the text describes no mechanism.
+    """
+    if not text:
+        raise ParameterError("file", "", _NONE)
+    document = loads(text, "the settings")
+    if not isinstance(document, dict):
+        raise ParameterError("file", text[:60], _NONE)
+    release = mechanism_of(document)
+    for part in singles_of(release):
+        if part.steps > MOST_STEPS:
+            raise ParameterError("steps", part.steps, "a whole number up to a billion")
+    return release
+
+
+def as_text(release: Mechanism) -> str:
+    """The mechanism as the settings keep it; what is not stated is left out."""
+    return json.dumps(Release(release).written(), separators=(",", ":"))
+
+
+def release_in(document: Any, name: str) -> Mechanism:
+    """What a file says was released: a ledger, a certificate, a mechanism as ``risk --json`` shows it, or a DpEvent.
+
+    Raises:
+        ArtifactError: it says nothing of the kind, or a ledger contradicts itself.
+        UnsupportedError: an event has no counterpart here.
+    """
+    inner = document.get("mechanism") if isinstance(document, dict) else None
+    return Release.of(inner if isinstance(inner, dict) else document, name).mechanism
 
 
 def assess_of(state: State) -> Assess:

@@ -16,9 +16,9 @@ from reticent.adversaries import Assessment, style_of
 from reticent.certificates.drawing import HEIGHT, WIDTH, across, down
 from reticent.dashboard import words
 from reticent.dashboard.explaining import explanation
+from reticent.dashboard.figures import called
 from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.layout import made_styles
-from reticent.dashboard.naming import called
 from reticent.dashboard.readings import points, protected
 from reticent.dashboard.state import State
 from reticent.verbs import Assessments

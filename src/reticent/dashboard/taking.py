@@ -14,8 +14,7 @@ from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.calibrating import answer
 from reticent.dashboard.judging import policy_text
 from reticent.dashboard.readings import points
-from reticent.dashboard.released import as_text
-from reticent.dashboard.requests import calibrate_of, certify_of
+from reticent.dashboard.requests import as_text, calibrate_of, certify_of
 from reticent.dashboard.sheet import sheet as sheet_of
 from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
