@@ -55,7 +55,7 @@ def test_a_policy_lies_over_the_numbers(opened: Callable[..., Any], tmp_path: Pa
     (tmp_path / "policy.yaml").write_text(POLICY)
     page.set_input_files("#policy-file input[type=file]", tmp_path / "policy.yaml")
     page.wait_for_selector("#verdict:has-text('1 of 2 requirements is not met')")
-    assert "allowed is at most 0.1." in page.inner_text("#cards .card:first-child .bad")
+    assert "advantage at most 0.1 (add-remove): is 0.1975" in page.inner_text("#cards .card:first-child .bad")
     assert page.locator("#verdict").bounding_box()["y"] < page.locator("#picture").bounding_box()["y"]
     typed(page, "noise_multiplier", "20")
     page.wait_for_selector("#verdict:has-text('all is met')")
