@@ -58,15 +58,19 @@ def assessed(
 ) -> Assessment:
     """One attacker against one release, with its curve; kept for the next question, unless it is given up half way.
 
+    What a ledger saw of the run is not part of what is kept: with a ``witness`` each question is answered anew.
+
     Raises:
         UnsupportedError: nothing is proven for this combination.
         ParameterError: the attacker needs a number that the release does not state.
     """
     checkpoint()
     case = adversary, mechanism, relation, method
+    if witness is not None:
+        return assess_seen(*case, witness)
     if (known := _known.get(case)) is not None:
         return known
-    found = assess_seen(*case, witness)
+    found = assess_seen(*case, None)
     _ = found.notes  # known once the curve is composed
     with _mutex:
         _known[case] = found

@@ -18,7 +18,7 @@ from reticent.dashboard import words
 from reticent.dashboard.explaining import explanation
 from reticent.dashboard.figures import called
 from reticent.dashboard.judging import judge, policy_of
-from reticent.dashboard.layout import made_styles
+from reticent.dashboard.layout import made_styles, swatch
 from reticent.dashboard.readings import points, protected
 from reticent.dashboard.state import State
 from reticent.verbs import Assessments
@@ -47,7 +47,11 @@ def sheet(settings: State, found: Assessments) -> str:
         parts.P(words.accuracy(found), className="quiet"),
         *([parts.P(judged.line()), *judged.others()] if judged else []),
     ]
+    usual, key = found[0].neighbouring, list[Any]()
+    for one in found:
+        key += [swatch(one.adversary.name), called(one, usual), " "]
     after = [
+        parts.P(key),
         parts.H2("Every number"),
         parts.Div(words.number_table(found, judged.marks if judged else {}), className="scroll", tabIndex=0),
         parts.Div(words.cards(found, (), judged.rows if judged else {}, records), className="cards"),
@@ -90,20 +94,13 @@ def drawing(assessments: Sequence[Assessment]) -> str:
         f'<text x="{across(0) - 6}" y="{down(t) + 4}" text-anchor="end">{t:.0%}</text>'
         for t in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
-    usual = assessments[0].neighbouring
-    key = "".join(
-        f'<line class="s-{a.adversary.name}" x1="{across(0.6)}" x2="{across(0.66)}" y1="{24 + 20 * k}" '
-        f'y2="{24 + 20 * k}" style="{_look(a)}"/>'
-        f'<text x="{across(0.67)}" y="{28 + 20 * k}">{escape(called(a, usual))}</text>'
-        for k, a in enumerate(assessments)
-    )
     named = (
         f'<text x="{across(0.5)}" y="{HEIGHT - 4}" text-anchor="middle">'
         "false alarms (across), members missed (up)</text>"
     )
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Trade-off curves of all attackers">'
-        f"{''.join(ticks + lines)}{key}{named}</svg>"
+        f"{''.join(ticks + lines)}{named}</svg>"
     )
 
 
