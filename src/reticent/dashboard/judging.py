@@ -9,7 +9,7 @@ from typing import Any
 
 from dash import html
 
-from reticent.adversaries.report import assessment_record
+from reticent.adversaries.report import AssessmentRecord, assessment_record
 from reticent.certificates.declared_text import inert
 from reticent.certificates.policy import Limit, Policy
 from reticent.certificates.requirements import Check, judged, within
@@ -18,7 +18,7 @@ from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.io.strict import loads
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk.report import MEASURES, AssessmentRecord, Questions
+from reticent.risk.questions import MEASURES, Questions
 from reticent.verbs import Assessments
 
 _LONGEST = 2000

@@ -13,14 +13,14 @@ import numpy as np
 from reticent import risk
 from reticent.adversaries import Adversary, Assessment, Method, WorstCase
 from reticent.adversaries.from_ledger import assess_seen
-from reticent.adversaries.report import assessment_record
+from reticent.adversaries.report import AssessmentRecord, Number, assessment_record
 from reticent.adversaries.witness import Witness
 from reticent.certificates.sentences import Protected, persons, sentence
 from reticent.curves import TradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk.report import MEASURES, AssessmentRecord, Number, Questions
+from reticent.risk.questions import MEASURES, Questions
 from reticent.stopping import checkpoint
 from reticent.verbs import Assess, Assessments
 

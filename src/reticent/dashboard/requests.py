@@ -29,7 +29,7 @@ from reticent.mechanisms import DPSGD, Mechanism, Selection
 from reticent.mechanisms.codec import mechanism_of, within_reach
 from reticent.mechanisms.selection import runs_called, singles_of
 from reticent.registry import parameters_of
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 from reticent.samplers import SAMPLERS
 from reticent.verbs import Assess, Calibrate, Certify, Differ, Request
 from reticent.verbs.names import USUAL, Attackers
