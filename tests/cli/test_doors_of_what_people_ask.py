@@ -17,7 +17,8 @@ import pytest
 from reticent.adversaries import FinalModel
 from reticent.dashboard.calibrating import search
 from reticent.dashboard.readings import answer
-from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
+from reticent.dashboard.requests import assess_of, calibrate_of
+from reticent.dashboard.state import State
 from reticent.mechanisms.codec import mechanism_of as mechanism_in
 from reticent.proofs import CONDITIONS
 from tests.cli.calling import run
@@ -159,13 +160,10 @@ def test_the_certificate_has_it_verifies_and_a_gate_judges_it(name: str, capsys:
 def test_the_dashboard_shows_it(name: str) -> None:
     settings = {key: FILES["both.json"] if value == "BOTH" else value for key, value in ASKED[name].state.items()}
     state = State.of({key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()})
-    found = answer(adversaries_of(state), mechanism_of(state), relation_of(state))
+    found = answer(assess_of(state))
     assert set(found.skipped) <= {"relaxed"}
     if name not in ("several releases", "filter"):
-        searched = search(
-            mechanism_of(state), unknown_of(state), target_of(state), adversaries_of(state), relation_of(state)
-        )
-        assert searched.found
+        assert search(calibrate_of(state)).found
 
 
 @each

@@ -18,9 +18,9 @@ import pytest
 
 from reticent.adversaries import WorstCase
 from reticent.certificates.page import is_page
-from reticent.dashboard.released import as_text
+from reticent.dashboard.requests import as_text, assess_of
 from reticent.dashboard.server import Server
-from reticent.dashboard.state import State, mechanism_of
+from reticent.dashboard.state import State
 from reticent.io.files import read_text
 from reticent.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.risk import advantage
@@ -166,7 +166,7 @@ def test_sliders_fields_address_and_undo_say_the_same(opened: Callable[..., Any]
 
 def test_what_is_shown_is_what_the_library_says(opened: Callable[..., Any]) -> None:
     page = opened(PLAIN + "&view=table")
-    wanted = WorstCase().assess(mechanism_of(State.of_address(PLAIN))).measure(advantage).value
+    wanted = WorstCase().assess(assess_of(State.of_address(PLAIN)).mechanism).measure(advantage).value
     assert page.inner_text("#table tbody tr:first-child td").split()[0] == digits(wanted, up=True)
     assert page.inner_text("#headline").startswith("Asked whether")
 
@@ -214,7 +214,7 @@ def test_copies_and_downloads(opened: Callable[..., Any]) -> None:
     assert page.evaluate("navigator.clipboard.readText()").startswith("reticent risk gaussian --noise-multiplier 2.0")
     page.click("#copy-python")
     page.wait_for_timeout(200)
-    assert "assess(release, attackers)" in page.evaluate("navigator.clipboard.readText()")
+    assert "rt.assess(" in page.evaluate("navigator.clipboard.readText()")
     for button, ending in (("#csv", ".csv"), ("#png", ".png"), ("#svg", ".svg"), ("#certificate", ".html")):
         with page.expect_download() as caught:
             page.click(button)
@@ -342,7 +342,9 @@ def test_a_dragged_slider_ends_where_it_rests(opened: Callable[..., Any]) -> Non
     page.wait_for_url(f"**noise_multiplier={shown}**")
     page.wait_for_function(PROVEN)
     settle(page)
-    wanted = WorstCase().assess(mechanism_of(State.of_address(f"noise_multiplier={shown}"))).measure(advantage).value
+    wanted = (
+        WorstCase().assess(assess_of(State.of_address(f"noise_multiplier={shown}")).mechanism).measure(advantage).value
+    )
     errors = page.evaluate("""() => {
         const line = document.getElementById("figure").data.find((one) => one.meta === "worst-case");
         return line.x.map((x, k) => x + line.y[k]);

@@ -30,7 +30,7 @@ def typed(page: Any, name: str, text: str) -> None:
 def test_settings_that_differ_little_are_compared(opened: Callable[..., Any], noise: str) -> None:
     page = opened(f"panel=compare&noise_multiplier={noise}&pinned=noise_multiplier%3D{noise}")
     assert page.inner_text("#compared") == "A and B are alike for the worst case."
-    assert page.inner_text("#compare-message") == ""
+    assert page.inner_text("#message") == ""
 
 
 def test_the_certificate_of_a_search_is_that_of_its_answer(opened: Callable[..., Any]) -> None:
@@ -127,10 +127,10 @@ def test_on_a_phone_the_settings_are_a_drawer_below_number_and_picture(opened: C
     assert not page.is_visible("#settings")
 
 
-def test_lines_that_coincide_share_a_name(opened: Callable[..., Any]) -> None:
+def test_a_line_that_lies_on_another_is_named_too(opened: Callable[..., Any]) -> None:
     page = opened(PLAIN)
     settle(page)
-    assert "worst-case= membership" in (page.text_content("#figure .annotation") or "")
+    assert "membership (bound)" in page.locator("#figure .legendtext").all_text_contents()
 
 
 @pytest.mark.parametrize("view", ["curves", "roc", "profile", "guesses"])
@@ -240,4 +240,4 @@ def test_every_panel_says_that_the_server_is_gone(browser: Any, served: Server) 
 )
 def test_a_wrong_number_is_called_what_its_field_is_called(opened: Callable[..., Any], query: str, said: str) -> None:
     page = opened(f"panel=calibrate&attackers=&{query}")
-    assert page.inner_text("#calibrate-message").startswith(said)
+    assert page.inner_text("#message").startswith(said)

@@ -55,7 +55,7 @@ def test_a_policy_lies_over_the_numbers(opened: Callable[..., Any], tmp_path: Pa
     (tmp_path / "policy.yaml").write_text(POLICY)
     page.set_input_files("#policy-file input[type=file]", tmp_path / "policy.yaml")
     page.wait_for_selector("#verdict:has-text('1 of 2 requirements is not met')")
-    assert "allowed is at most 0.1." in page.inner_text("#cards .card:first-child .bad")
+    assert "advantage at most 0.1 (add-remove): is 0.197413" in page.inner_text("#cards .card:first-child .bad")
     assert page.locator("#verdict").bounding_box()["y"] < page.locator("#picture").bounding_box()["y"]
     typed(page, "noise_multiplier", "20")
     page.wait_for_selector("#verdict:has-text('all is met')")
@@ -145,21 +145,32 @@ def apart(page: Any, places: str) -> list[Any]:
     ]
 
 
-def of(figure: str) -> str:
-    return ", ".join(f"{figure} {kind}" for kind in (".annotation-text-g", ".xtick text", ".ytick text"))
+ABOVE = """(figure) => document.querySelector(figure + " .legend").getBoundingClientRect().bottom
+    <= document.querySelector(figure + " .nsewdrag").getBoundingClientRect().top + 1"""
+
+
+def named(page: Any, figure: str, lines: int) -> list[str]:
+    """What the legend says, once it has so many lines: above the picture, and beside each other."""
+    page.wait_for_function(
+        "([figure, lines]) => document.querySelectorAll(figure + ' .legendtext').length === lines", arg=[figure, lines]
+    )
+    assert page.evaluate(ABOVE, figure), "a name on a line hides it"
+    assert apart(page, f"{figure} .legendtext, {figure} .xtick text, {figure} .ytick text") == []
+    cut = """(figure) => [...document.querySelectorAll(figure + ' .legendtext')].filter(e => {
+        const a = e.getBoundingClientRect(), b = e.closest('svg').getBoundingClientRect();
+        return a.left < b.left || a.right > b.right; }).map(e => e.textContent)"""
+    assert page.evaluate(cut, figure) == []
+    found: list[str] = page.locator(f"{figure} .legendtext").all_text_contents()
+    return found
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_names_stay_apart_on_the_page(opened: Callable[..., Any], width: int) -> None:
-    asked = [(f"attackers=relaxed,mixed&view={view}", 3) for view in ("curves", "roc", "profile", "guesses")]
-    for query, names in (*asked, (PANELS["estimate"], 4), (PANELS["everybody"], 5)):
+def test_every_line_is_named_where_no_line_is(opened: Callable[..., Any], width: int) -> None:
+    asked = [(f"attackers=relaxed,mixed&view={view}", 4) for view in ("curves", "roc", "guesses")]
+    asked += [("attackers=relaxed,mixed&view=profile", 3), (PANELS["everybody"], 7)]
+    for query, lines in asked:
         page = opened(query, width)
-        page.wait_for_function(f"() => document.querySelectorAll('#figure .annotation').length === {names}")
-        assert apart(page, of("#figure")) == [], query
-        cut = """() => [...document.querySelectorAll('#figure .annotation-text')].filter(e => {
-            const a = e.getBoundingClientRect(), b = e.closest('svg').getBoundingClientRect();
-            return a.left < b.left || a.right > b.right; }).map(e => e.textContent)"""
-        assert page.evaluate(cut) == [], query
+        assert "worst-case (bound)" in named(page, "#figure", lines), query
         page.context.close()
 
 
@@ -167,11 +178,10 @@ def test_names_stay_apart_on_the_page(opened: Callable[..., Any], width: int) ->
 def test_lines_of_a_search_are_named(opened: Callable[..., Any], width: int) -> None:
     for target in ("advantage", "epsilon&goal=2&place=1e-5", "success&goal=0.6&place=0.5", "tpr&goal=0.02&place=0.01"):
         page = opened(f"panel=calibrate&attackers=relaxed&target={target}", width)
-        shown = page.locator("#calibrate-figure .annotation-text").all_text_contents()
-        assert sorted(shown) == ["relaxed", "the target: drag it", "worst-case"]
-        assert apart(page, of("#calibrate-figure")) == [], target
-        page.wait_for_selector("#plan-figure .annotation")
-        assert apart(page, of("#plan-figure")) == [], target
+        shown = named(page, "#calibrate-figure", 3 + (target[:3] != "eps"))
+        assert "the target: drag it" in shown
+        assert "worst case where relaxed is content (bound)" in shown
+        assert {"target"} < set(named(page, "#plan-figure", 4))
         page.context.close()
 
 
@@ -179,8 +189,8 @@ def test_lines_of_a_search_are_named(opened: Callable[..., Any], width: int) -> 
 def test_lines_of_a_comparison_are_named(opened: Callable[..., Any], width: int) -> None:
     for view in ("curves", "roc", "profile", "guesses"):
         page = opened(f"panel=compare&view={view}&pinned=noise_multiplier%3D2", width)
-        assert sorted(page.locator("#compare-figure .annotation-text").all_text_contents()) == ["A", "B"]
-        assert apart(page, of("#compare-figure")) == [], view
+        shown = named(page, "#compare-figure", 3 - (view == "profile"))
+        assert {"A: worst case (bound)", "B: worst case (bound)"} <= set(shown)
         assert apart(page, "#map .textpoint, #map .xtick text, #map .ytick text") == []
         page.context.close()
 
@@ -229,27 +239,3 @@ def test_open_needs_no_settings_and_messages_stay_with_their_panel(opened: Calla
     assert not page.is_visible("#settings")
     page.click("#panel label:has(input[value=compare])")
     page.wait_for_selector("#policy-said:empty", state="attached")
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_names_hide_no_line(opened: Callable[..., Any], width: int) -> None:
-    """The name of the worst case lay on the line of its replacement."""
-    for query, names in (
-        (PANELS["everybody"], 5),
-        ("attackers=relaxed,mixed&view=guesses", 3),
-        ("attackers=relaxed,mixed&view=roc", 3),
-    ):
-        page = opened(query, width)
-        page.wait_for_function(f"() => document.querySelectorAll('#figure .annotation').length === {names}")
-        hidden = """() => [...document.querySelectorAll('#figure .annotation-text-g')].filter((name) => {
-            const box = name.getBoundingClientRect();
-            return [...document.querySelectorAll('#figure path.js-line')].some((line) => {
-              const at = line.getScreenCTM(), whole = line.getTotalLength();
-              return [...Array(400).keys()].some((k) => {
-                const point = line.getPointAtLength(whole * k / 400).matrixTransform(at);
-                return point.x > box.left && point.x < box.right && point.y > box.top && point.y < box.bottom;
-              });
-            });
-          }).map((name) => name.textContent)"""
-        assert page.evaluate(hidden) == [], query
-        page.context.close()

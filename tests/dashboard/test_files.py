@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
-import shlex
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -16,12 +13,9 @@ from reticent.certificates import page as certificate_page
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Declaration
 from reticent.certificates.verify import verify
-from reticent.cli import main
 from reticent.dashboard import opening_progress
-from reticent.dashboard.readings import answer, record
-from reticent.dashboard.released import as_text, release_of
-from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
-from reticent.dashboard.takeaway import risk_command, risk_python
+from reticent.dashboard.requests import as_text, assess_of, release_of
+from reticent.dashboard.state import State
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse
 from reticent.samplers import Shuffled
@@ -44,10 +38,10 @@ def settings_of(content: bytes, name: str = "x.json") -> State:
 def test_the_settings_hold_any_mechanism(release: Mechanism) -> None:
     assert release_of(as_text(release)) == release
     state = State.of({"mechanism": "ledger", "ledger": as_text(release)})
-    assert mechanism_of(State.of_address(state.address())) == release
+    assert assess_of(State.of_address(state.address())).mechanism == release
     pinned = State.of({"pinned": state.address()}).pinned()
     assert pinned is not None
-    assert mechanism_of(pinned) == release
+    assert assess_of(pinned).mechanism == release
 
 
 def test_every_file_that_says_what_was_released_can_be_explored() -> None:
@@ -63,7 +57,7 @@ def test_every_file_that_says_what_was_released_can_be_explored() -> None:
         event.encode(): Gaussian(2.0),
     }
     for content, release in files.items():
-        assert mechanism_of(settings_of(content)) == release
+        assert assess_of(settings_of(content)).mechanism == release
 
 
 def test_a_ledger_that_contradicts_itself_is_refused() -> None:
@@ -85,41 +79,10 @@ def test_a_file_that_says_nothing_is_one_line(content: bytes) -> None:
 
 def test_a_file_beyond_all_use_is_refused() -> None:
     with pytest.raises(ParameterError):
-        mechanism_of(State.of({"mechanism": "ledger"}))
+        assess_of(State.of({"mechanism": "ledger"}))
     many = '{"kind":"dpsgd","noise_multiplier":1,"sample_rate":0.1,"steps":100000000000}'
     with pytest.raises(ParameterError, match="steps"):
-        mechanism_of(State.of({"mechanism": "ledger", "ledger": many}))
-
-
-def test_copied_python_of_a_file_gives_the_numbers_of_the_page() -> None:
-    state = State.of({"mechanism": "ledger", "ledger": as_text(SCHEDULE), "attackers": "mixed", "dimension": "77"})
-    found = answer(adversaries_of(state), mechanism_of(state), relation_of(state))
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown):
-        exec(compile(risk_python(state, found), "copied", "exec"), {})  # noqa: S102
-    rows = [line.split() for line in shown.getvalue().splitlines()]
-    wanted = {a.adversary.name: record(a).advantage.value for a in found.assessments}
-    assert {row[0]: float(row[3]) for row in rows} == wanted
-
-
-def test_the_copied_command_of_a_file_gives_the_numbers_of_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    state = State.of({"mechanism": "ledger", "ledger": as_text(SCHEDULE), "attackers": ""})
-    found = answer(adversaries_of(state), mechanism_of(state), relation_of(state))
-    write, run = risk_command(state, found).splitlines()
-    monkeypatch.chdir(tmp_path)
-    _, _, content, _, name = shlex.split(write)
-    Path(name).write_text(content)
-    with pytest.raises(SystemExit) as end:
-        main([*shlex.split(run)[1:], "--json"])
-    out = capsys.readouterr()
-    if "No such command 'ledger'" in out.err:
-        pytest.skip("this version of risk reads no file")
-    assert end.value.code == 0
-    assert json.loads(out.out)["assessments"][0]["advantage"]["value"] == pytest.approx(
-        record(found.assessments[0]).advantage.value, rel=1e-9, abs=0
-    )
+        assess_of(State.of({"mechanism": "ledger", "ledger": many}))
 
 
 def test_a_certificate_is_taken_away_and_verifies() -> None:
@@ -180,7 +143,7 @@ def test_an_audit_that_is_done_or_just_begun_says_so(tmp_path: Path) -> None:
 
 def test_the_page_asks_again_while_an_audit_runs(tmp_path: Path) -> None:
     found = asked("open", path=str(audit_folder(tmp_path / "work", 2, 4, 1.0)))
-    assert (found["parts"]["open-message"], found["next"]) == ("", "open")
+    assert (found["parts"]["message"], found["next"]) == ("", "open")
     assert "2 of 4" in str(found["parts"]["opened"])
     assert asked("open", path=str(tmp_path / "none"))["next"] is None
 

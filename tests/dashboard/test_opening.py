@@ -20,8 +20,9 @@ from reticent.curves import GaussianTradeOff
 from reticent.dashboard.asked import Asked, answer_to
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
+from reticent.dashboard.requests import assess_of
 from reticent.dashboard.sheet import sheet
-from reticent.dashboard.state import State, mechanism_of
+from reticent.dashboard.state import State
 from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.ledger import RunLedger
@@ -97,7 +98,7 @@ def test_a_ledger_is_checked_and_can_be_explored() -> None:
     assert "agree with each other" in text_of(found.page)
     button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
     settings = State.of_address(getattr(button, "data-settings"))
-    ran = mechanism_of(settings)
+    ran = assess_of(settings).mechanism
     assert (ran.noise_multiplier, ran.sample_rate, ran.steps) == (3.0, 0.1, 2)
     assert len(found.figure["data"]) >= 2
 
@@ -110,7 +111,7 @@ def test_a_ledger_of_persons_speaks_of_them_and_is_explored_as_such() -> None:
     assert "whether this person's records were used" in text_of(found.page)
     button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
     state = State.of_address(getattr(button, "data-settings"))
-    assert mechanism_of(state).records_per_user == 5
+    assert assess_of(state).mechanism.records_per_user == 5
     assert "whether a given person's records were used" in unescape(sheet(state, answer_to(state)))
 
 
@@ -118,7 +119,7 @@ def test_a_watched_loop_shows_its_faults_and_what_nobody_saw() -> None:
     watched = text_of(shown("ledger.json", shuffled().to_json()).page)
     assert "agree with each other" in watched
     assert all(str(fault.text) in watched for fault in shuffled().faults)
-    facts = ("data not named", "records 60", "sample rate unknown", "steps 18 ", "trained parameters 44")
+    facts = ("watched loop: 18 noisy steps, batches shuffled (seen)", "records 60", "trained parameters 44")
     assert all(fact in watched for fact in facts)
 
 
@@ -165,7 +166,7 @@ def test_a_certificate_shows_whole_sentences_and_what_its_policy_says() -> None:
     for check in made.requirements:
         assert f"not met:  {check.name}: {check.detail}" in words or f"met:  {check.name}" in words
     assert "A plan: nobody saw a run." in words
-    assert [note["text"] for note in page.figure["layout"]["annotations"]] == ["worst-case", "relaxed"]
+    assert [line["name"] for line in page.figure["data"][1:]] == ["worst-case (bound)", "relaxed (conditional)"]
 
 
 def test_scores_and_audits_are_judged_against_the_settings(tmp_path: Path) -> None:

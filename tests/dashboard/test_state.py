@@ -12,16 +12,8 @@ from reticent.adversaries import Mixed, WorstCase
 from reticent.calibration import Advantage, EpsilonAtDelta
 from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
 from reticent.dashboard.layout import CONTROLS, made_styles, page
-from reticent.dashboard.state import (
-    DEFAULTS,
-    SETTINGS,
-    State,
-    adversaries_of,
-    mechanism_of,
-    relation_of,
-    target_of,
-    unknown_of,
-)
+from reticent.dashboard.requests import assess_of, calibrate_of
+from reticent.dashboard.state import DEFAULTS, SETTINGS, State
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Selection
 from reticent.pairs import NegativeBinomial
@@ -66,10 +58,14 @@ def test_a_choice_that_does_not_exist_is_the_default() -> None:
 
 
 def test_every_mechanism_of_the_page_is_one_of_the_library() -> None:
-    assert mechanism_of(State.of({})) == DPSGD(1.1, 0.01, 1000)
-    assert mechanism_of(State.of({"mechanism": "gaussian", "releases": "3", "dimension": "7"})) == Gaussian(1.1, 3, 7)
-    assert mechanism_of(State.of({"mechanism": "laplace", "noise_multiplier": "2"})) == Laplace(2.0)
-    run = mechanism_of(State.of({"by": "data", "sampler": "fixed-size", "dataset_size": "1000", "batch_size": "50"}))
+    assert assess_of(State.of({})).mechanism == DPSGD(1.1, 0.01, 1000)
+    assert assess_of(State.of({"mechanism": "gaussian", "releases": "3", "dimension": "7"})).mechanism == Gaussian(
+        1.1, 3, 7
+    )
+    assert assess_of(State.of({"mechanism": "laplace", "noise_multiplier": "2"})).mechanism == Laplace(2.0)
+    run = assess_of(
+        State.of({"by": "data", "sampler": "fixed-size", "dataset_size": "1000", "batch_size": "50"})
+    ).mechanism
     assert run == DPSGD(1.1, 0.05, 200, batch_size=50, dataset_size=1000, sampler=FixedSize())
 
 
@@ -78,13 +74,15 @@ def test_every_law_of_the_number_of_runs_goes_with_every_mechanism() -> None:
         for law in RUNS:
             fields = {"mechanism": mechanism, "selection": law, "mean_runs": "7", "shape": "0.5"}
             one = {"ledger": '{"kind":"gaussian","noise_multiplier":2.0}'} if mechanism == "ledger" else {}
-            found = mechanism_of(State.of({**fields, **one}))
+            found = assess_of(State.of({**fields, **one})).mechanism
             assert isinstance(found, Selection)
-            assert found.base == mechanism_of(State.of({**fields, **one, "selection": ONE_RUN}))
+            assert found.base == assess_of(State.of({**fields, **one, "selection": ONE_RUN})).mechanism
             assert (found.runs.name, found.runs.mean) == (law, 7.0)
-    assert mechanism_of(State.of({"selection": "negative-binomial", "shape": "0.5"})).runs == NegativeBinomial(10, 0.5)
+    assert assess_of(State.of({"selection": "negative-binomial", "shape": "0.5"})).mechanism.runs == NegativeBinomial(
+        10, 0.5
+    )
     with pytest.raises(ParameterError, match="mean_runs"):
-        mechanism_of(State.of({"selection": "geometric", "mean_runs": "many"}))
+        assess_of(State.of({"selection": "geometric", "mean_runs": "many"}))
 
 
 def test_the_fields_of_a_law_are_seen_where_it_is_chosen() -> None:
@@ -106,26 +104,26 @@ def test_the_server_says_where_sliders_lie() -> None:
 
 def test_the_worst_case_is_always_asked() -> None:
     for text in ("", "relaxed", "relaxed,mixed", "nobody"):
-        assert isinstance(adversaries_of(State.of({"attackers": text}))[0], WorstCase)
-    chosen = adversaries_of(State.of({"attackers": "mixed", "relaxed_probability": "0.25"}))
+        assert isinstance(assess_of(State.of({"attackers": text})).adversary.each[0], WorstCase)
+    chosen = assess_of(State.of({"attackers": "mixed", "relaxed_probability": "0.25"})).adversary.each
     assert chosen == (WorstCase(), Mixed(0.25))
 
 
 def test_every_attacker_and_parameter_can_be_set() -> None:
-    everybody = adversaries_of(State.of({"attackers": ",".join(ATTACKERS)}))
+    everybody = assess_of(State.of({"attackers": ",".join(ATTACKERS)})).adversary.each
     assert [who.name for who in everybody] == list(ATTACKERS)
     assert {a.parameter for a in ATTACKERS.values() if a.parameter} <= set(PARAMETERS)
     assert {name for each in RELEASED.values() for name in each.parameters} <= set(PARAMETERS)
 
 
 def test_targets_unknowns_and_relations_become_types() -> None:
-    assert target_of(State.of({"goal": "0.2"})) == Advantage(0.2)
+    assert calibrate_of(State.of({"goal": "0.2"}))[0].target == Advantage(0.2)
     epsilon = State.of({"target": "epsilon", "goal": "2", "place": "1e-6"})
-    assert target_of(epsilon) == EpsilonAtDelta(2.0, 1e-6)
-    assert target_of(State({**epsilon.values, "place": ""})) == EpsilonAtDelta(2.0, 1e-5)
-    assert unknown_of(State.of({"unknown": "steps"})).name == "steps"
-    assert relation_of(State.of({})) is None
-    assert relation_of(State.of({"relation": "replace"})) is Neighbouring.REPLACE
+    assert calibrate_of(epsilon)[0].target == EpsilonAtDelta(2.0, 1e-6)
+    assert calibrate_of(State({**epsilon.values, "place": ""}))[0].target == EpsilonAtDelta(2.0, 1e-5)
+    assert calibrate_of(State.of({"unknown": "steps"}))[0].searched[1].name == "steps"
+    assert assess_of(State.of({})).neighbouring is None
+    assert assess_of(State.of({"neighbouring": "replace"})).neighbouring is Neighbouring.REPLACE
 
 
 @pytest.mark.parametrize("text", ["", "abc", "nan", "inf", "-1", "1e-300", "1e400", "1;2", "０x1", "1" * 39])
@@ -134,7 +132,7 @@ def test_a_bad_field_is_named(name: str, text: str) -> None:
     if (name, text) in {("noise_multiplier", "1" * 39)}:
         text = "1e31"
     with pytest.raises(ParameterError) as wrong:
-        mechanism_of(State.of({name: text}))
+        assess_of(State.of({name: text}))
     assert wrong.value.name == name
     assert len(str(wrong.value)) < 200
 
@@ -151,10 +149,12 @@ def test_what_few_people_set_is_folded_and_mechanisms_are_called_in_words() -> N
     assert labels["guarantee"] == "A stated epsilon"
     assert labels["filtered-gaussian"] == "Gaussian, within a budget"
     folded = {name for name, p in PARAMETERS.items() if p.folded}
-    assert folded == {"draws_per_step", "dimension"}
+    typed = {"fpr", "delta", "epsilon", "prior", "secret_bits", "guesses"}
+    assert folded == {"draws_per_step", "dimension", *typed}
     (more,) = (piece for piece in everything(page(local=True)) if getattr(piece, "id", None) == "more")
     inside = {getattr(piece, "id", None) for piece in everything(more)}
-    assert {"field-draws_per_step", "field-dimension", "selection", "relation"} <= inside
+    assert {"field-draws_per_step", "field-dimension", "selection", "neighbouring", "method"} <= inside
+    assert {f"field-{name}" for name in typed} <= inside
     assert "field-noise_multiplier" not in inside
 
 
@@ -164,3 +164,35 @@ def everything(piece: object) -> Iterator[object]:
     inner = getattr(piece, "children", None)
     for one in inner if isinstance(inner, list) else [inner] if inner is not None else []:
         yield from everything(one)
+
+
+def test_what_is_asked_besides_is_on_the_cards_and_in_the_table() -> None:
+    settings = {"mechanism": "gaussian", "noise_multiplier": "2", "attackers": "relaxed"}
+    more = {"fpr": "0.05", "secret_bits": "13.3", "guesses": "10"}
+    plain, found = (str(asked("proof", **settings, **said)["parts"]["cards"]) for said in ({}, more))
+    for title in ("tpr at fpr 0.05: ", "secret at secret bits 13.3, guesses 10: ", "ppv at prior 0.1, fpr 0.05: "):
+        assert title in found
+        assert title not in plain
+    assert "tpr at fpr 0.001: " not in found
+    table = str(asked("proof", **settings, **more, view="table")["parts"]["table"])
+    assert "secret at secret bits 13.3, guesses 10" in table
+    assert "tpr at fpr 0.001" not in table
+
+
+@pytest.mark.parametrize(
+    ("panel", "said", "field"),
+    [
+        ("explore", {"fpr": "2"}, "fpr"),
+        ("explore", {"epsilon": "-1"}, "epsilon"),
+        ("explore", {"guesses": "3"}, "guesses"),
+        ("explore", {"prior": "0.5; x"}, "prior"),
+        ("calibrate", {"target": "epsilon", "goal": "-1"}, "goal"),
+        ("calibrate", {"target": "epsilon", "goal": "1", "place": "7"}, "place"),
+        ("calibrate", {"target": "ppv", "goal": "0.4", "place": "0.1"}, "place"),
+        ("calibrate", {"mechanism": "laplace", "unknown": "sample-rate"}, "unknown"),
+    ],
+)
+def test_what_is_wrong_is_marked_where_it_is_said(panel: str, said: dict[str, str], field: str) -> None:
+    found = asked(panel, panel=panel, **said)
+    assert found["field"] == field
+    assert found["parts"]["message"]

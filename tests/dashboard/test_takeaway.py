@@ -7,25 +7,31 @@ import csv
 import io
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reticent.dashboard.readings import Answer, answer, points, record
-from reticent.dashboard.searching import search, worst_there
-from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
-from reticent.dashboard.takeaway import (
-    calibration_command,
-    calibration_python,
-    curves_csv,
-    risk_command,
-    risk_python,
-)
+from reticent.dashboard.calibrating import search
+from reticent.dashboard.readings import answer, points
+from reticent.dashboard.requests import as_text, assess_of, calibrate_of
+from reticent.dashboard.state import State
+from reticent.dashboard.taking import curves_csv
+from reticent.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.samplers import Shuffled
+from reticent.verbs.taken import as_command, as_program
 from tests.cli.calling import run
+from tests.dashboard.conftest import asked
 
+SCHEDULE = Ledger((DPSGD(3.0, 0.05, 20), Gaussian(8.0), DPSGD(4.0, 0.1, 5, sampler=Shuffled())))
 SETTINGS = {
     "Gaussian": {"mechanism": "gaussian", "noise_multiplier": "2", "releases": "3", "attackers": "relaxed,mixed"},
-    "Laplace": {"mechanism": "laplace", "noise_multiplier": "1.5", "attackers": "membership", "relation": "replace"},
+    "Laplace": {
+        "mechanism": "laplace",
+        "noise_multiplier": "1.5",
+        "attackers": "membership",
+        "neighbouring": "replace",
+    },
     "correlated": {"mechanism": "matrix", "noise_multiplier": "2", "steps": "8", "strategy": "1,0.5", "attackers": ""},
     "answer": {"mechanism": "randomised-response", "flip_probability": "0.2", "releases": "3", "attackers": ""},
     "rates": {"noise_multiplier": "2", "sample_rate": "0.05", "steps": "20", "attackers": "membership"},
@@ -40,7 +46,27 @@ SETTINGS = {
         "gradient_change": "0.3",
     },
     "tuned": {"noise_multiplier": "4", "sample_rate": "0.1", "steps": "5", "selection": "geometric", "mean_runs": "5"},
+    "two draws, and a Poisson number of runs": {
+        "noise_multiplier": "4",
+        "sample_rate": "0.1",
+        "steps": "5",
+        "draws_per_step": "2",
+        "selection": "poisson",
+        "mean_runs": "3",
+    },
     "shuffled": {"sampler": "shuffled", "noise_multiplier": "4", "sample_rate": "0.1", "steps": "20"},
+    "file": {"mechanism": "ledger", "ledger": as_text(SCHEDULE), "attackers": "mixed", "dimension": "77"},
+    "asked": {
+        "mechanism": "gaussian",
+        "noise_multiplier": "2",
+        "method": "exact",
+        "fpr": "0,02; 5%",
+        "delta": "1e-6",
+        "epsilon": "0.5; 2",
+        "prior": "1/3",
+        "secret_bits": "13.3",
+        "guesses": "10",
+    },
 }
 CALIBRATIONS = {
     "noise": {"attackers": "membership", "sample_rate": "0.05", "steps": "20"},
@@ -65,81 +91,74 @@ CALIBRATIONS = {
     "tuned": {"mechanism": "laplace", "attackers": "", "selection": "fixed", "mean_runs": "3"},
     "releases": {"mechanism": "gaussian", "attackers": "mixed", "unknown": "steps", "noise_multiplier": "9"},
 }
+LATE = {"batch", "noise"}
 
 
-def answered(state: State) -> Answer:
-    return answer(adversaries_of(state), mechanism_of(state), relation_of(state))
-
-
-def printed(run: str) -> list[list[str]]:
-    shown = io.StringIO()
+def found_by(program: str) -> list[Any]:
+    """What each call of a copied program answers; it prints as much."""
+    names: dict[str, Any] = {}
+    found, shown = [], io.StringIO()
     with contextlib.redirect_stdout(shown):
-        exec(compile(run, "copied", "exec"), {})  # noqa: S102
-    return [line.split() for line in shown.getvalue().splitlines()]
-
-
-def told(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    code, out, _ = run(capsys, *shlex.split(command)[1:], "--json")
-    assert code == 0
-    found: dict[str, object] = json.loads(out)
+        for part in program.split("\nfound = ")[1:]:
+            exec(compile("import reticent as rt\nfound = " + part, "copied", "exec"), names)  # noqa: S102
+            found.append(names["found"])
+    assert shown.getvalue() == "".join(f"{one}\n" for one in found)
     return found
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_copied_python_gives_the_numbers_of_the_page(name: str) -> None:
-    state = State.of(SETTINGS[name])
-    found = answered(state)
-    wanted = {
-        (a.adversary.name, a.neighbouring.value): (record(a).advantage.value, record(a).bayes_security.value)
-        for a in found.assessments
-    }
-    rows = printed(risk_python(state, found))
-    assert {(row[0], row[1]): (float(row[3]), float(row[4])) for row in rows} == wanted
+def told(command: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    """What copied lines for a shell print as JSON."""
+    *written, line = command.splitlines()
+    for before in written:
+        _, _, content, _, name = shlex.split(before)
+        Path(name).write_text(content)
+    code, out, err = run(capsys, *shlex.split(line)[1:], "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def by_attacker(document: Any) -> Any:
+    """The page has the worst case of a relation right after the first who needs it, the others at the end."""
+    return {(one["adversary"], one["neighbouring"]): one for one in document["assessments"]}
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_copied_commands_give_the_numbers_of_the_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    state = State.of(SETTINGS[name])
-    found = answered(state)
-    document = without_english(told(risk_command(state, found), capsys))
-    shown = {(r["adversary"], r["neighbouring"]): r for r in document["assessments"]}  # type: ignore[index,attr-defined]
-    assert set(shown) == {(a.adversary.name, a.neighbouring.value) for a in found.assessments}
-    for a in found.assessments:
-        same = json.loads(record(a).model_dump_json())
-        assert shown[a.adversary.name, a.neighbouring.value] == same
+def test_what_is_copied_gives_the_numbers_of_the_page(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parts = asked("proof", **SETTINGS[name])["parts"]
+    page = by_attacker(json.loads(answer(assess_of(State.of(SETTINGS[name]))).to_json()))
+    (ran,) = found_by(parts["python"])
+    assert by_attacker(json.loads(ran.to_json())) == page
+    assert by_attacker(told(parts["command"], capsys)) == page
 
 
-def without_english(document: Any) -> Any:
-    """As documents keep messages: ``--json`` adds what they say in English."""
-    if isinstance(document, dict):
-        return {k: without_english(v) for k, v in document.items() if not (k == "en" and "key" in document)}
-    return [without_english(one) for one in document] if isinstance(document, list) else document
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n in {"batch", "noise"} else ()) for n in CALIBRATIONS]
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LATE else ()) for n in CALIBRATIONS])
 def test_copied_calibrations_give_the_numbers_of_the_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    state = State.of(CALIBRATIONS[name])
-    found = search(
-        mechanism_of(state), unknown_of(state), target_of(state), adversaries_of(state), relation_of(state)
-    ).found
+    found = search(calibrate_of(State.of(CALIBRATIONS[name]))).found
     assert found
-    rows = printed(calibration_python(state, found))
-    assert [(row[0], float(row[1]), float(row[3])) for row in rows] == [
-        (c.adversary.name, c.value, worst_there(c)) for c in found
-    ]
-    for command, c in zip(calibration_command(state, found).splitlines(), found, strict=True):
-        assert told(command, capsys)["value"] == pytest.approx(c.value, rel=1e-9, abs=0)
+    ran = found_by(as_program(*found))
+    assert [one.rows() for one in ran] == [one.rows() for one in found.values()]
+    for request, one in found.items():
+        assert told(as_command(request), capsys)["value"] == pytest.approx(one.value, rel=1e-9, abs=0)
+
+
+def test_a_command_that_options_say_needs_no_file() -> None:
+    command = as_command(assess_of(State.of(SETTINGS["asked"])))
+    assert command.startswith(
+        "reticent risk gaussian --noise-multiplier 2.0 --adversary worst-case --adversary relaxed"
+    )
+    assert "--fpr 0.02 --fpr 0.05 --delta 1e-06 --epsilon 0.5 --epsilon 2.0 --prior 0.3333" in command
 
 
 @pytest.mark.parametrize("view", ["curves", "roc", "profile", "guesses"])
 def test_the_table_of_points_is_what_is_drawn(view: str) -> None:
-    found = answered(State.of(SETTINGS["rates"]))
+    found = answer(assess_of(State.of(SETTINGS["rates"])))
     rows = list(csv.reader(io.StringIO(curves_csv(found, view))))
     assert len(rows[0]) == 7
-    read = points(found.assessments[0], view)
+    read = points(found[0], view)
     mine = [row for row in rows[1:] if row[0] == "worst-case"]
     assert [float(row[4]) for row in mine] == read.claimed.tolist()
     assert all(float(row[5]) <= float(row[6]) for row in mine)
-    assert len(rows) == 1 + len(read.x) * len(found.assessments)
+    assert len(rows) == 1 + len(read.x) * len(found)

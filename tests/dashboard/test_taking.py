@@ -16,18 +16,20 @@ from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Limit, Policy
 from reticent.certificates.schema import Certificate, Declaration
+from reticent.dashboard.calibrating import budget_figure, budget_of
+from reticent.dashboard.comparing import two_certificates
 from reticent.dashboard.explaining import explanation, place_of_name
 from reticent.dashboard.judging import judge
-from reticent.dashboard.planning import budget_figure, budget_of
 from reticent.dashboard.readings import assessed
+from reticent.dashboard.requests import assess_of
 from reticent.dashboard.sheet import as_html
-from reticent.dashboard.state import State, mechanism_of, target_of
-from reticent.dashboard.two_certificates import compared, summary
+from reticent.dashboard.state import State
 from reticent.errors import ArtifactError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism
+from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism, Mechanism
 from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage
 from reticent.samplers import Shuffled
+from reticent.verbs import Assess, Calibrate
 from reticent.verbs.side_by_side import Differences, certified
 from tests.dashboard.conftest import asked, uploaded
 
@@ -59,16 +61,16 @@ class TestAPolicyOverTheNumbers:
     def test_each_limit_says_what_became_of_it(self) -> None:
         found = self.judged(mechanism="gaussian", noise_multiplier="2")
         assert "The policy: 1 of 3 requirements is not met." in found
-        assert "epsilon at delta 1e-06 is 2.255, allowed is at most 1." in found
-        assert "advantage is 0.1975, allowed is at most 0.2." in found
+        assert "worst-case: epsilon at delta 1e-06 at most 1 (add-remove): is 2.25409" in found
+        assert "worst-case: advantage at most 0.2 (add-remove): is 0.197413" in found
 
     def test_each_verdict_is_at_the_number_that_it_judges(self) -> None:
         more = POLICY.replace("limits:", "limits:\n  - {measure: advantage, adversary: relaxed, at_most: 0.01}")
         cards = self.parts(more, mechanism="gaussian", noise_multiplier="2")["cards"]
         worst, relaxed = (json.dumps(card) for card in cards)
         assert "epsilon at delta 1e-06" in worst
-        assert "allowed is at most 0.01" not in worst
-        assert "advantage is 0.05806, allowed is at most 0.01." in relaxed
+        assert "at most 0.01 (" not in worst
+        assert "relaxed: advantage at most 0.01 (add-remove): is " in relaxed
         shown = self.parts(more, mechanism="gaussian", noise_multiplier="2", view="table")["table"]
         cells = [json.dumps(row["props"]["children"][1]) for row in shown["props"]["children"][1]["props"]["children"]]
         assert "allowed: at most 0.2" in cells[0]
@@ -77,18 +79,17 @@ class TestAPolicyOverTheNumbers:
     def test_a_number_that_is_met_and_one_that_is_not_are_told_from_what_they_rest_on(self) -> None:
         text = POLICY.replace("clipped, ", "")
         found = self.judged(text, mechanism="gaussian", noise_multiplier="2")
-        assert "allowed is at most 0.2. The number is met, but it rests on clipped (declared)" in found
-        assert "allowed is at most 1. And it rests on clipped (declared)" in found
+        assert "advantage at most 0.2 (add-remove): is 0.197413, and rests on clipped (declared)" in found
 
     def test_who_is_not_shown_is_said_to_be_missing(self) -> None:
         text = POLICY.replace("limits:", "limits:\n  - {measure: advantage, adversary: mixed, at_most: 0.9}")
         said = json.dumps(self.parts(text, attackers="")["policy"])
-        assert "mixed: advantage at most 0.9 (add-remove): this attacker is not shown with these parameters" in said
+        assert "mixed: advantage at most 0.9 (add-remove): " in said
 
     @pytest.mark.parametrize("limit", ["0.197412", "0.197413"])
     def test_digits_never_contradict_a_verdict(self, limit: str) -> None:
         found = self.judged(POLICY.replace("0.2,", f"{limit},"), mechanism="gaussian", noise_multiplier="2")
-        stated, allowed = re.findall(r"advantage is ([\d.]+), allowed is at most ([\d.]+)\.", found)[0]
+        allowed, stated = re.findall(r"advantage at most ([\d.]+) \(add-remove\): is ([\d.]+)", found)[0]
         assert (float(stated) <= float(allowed)) == (limit == "0.197413")
 
     def test_it_says_what_certify_says(self) -> None:
@@ -125,38 +126,41 @@ def test_what_was_asked_before_is_answered_alike() -> None:
     assert again["parts"]["cards"] == proof["parts"]["cards"]
 
 
+def allowed(release: Mechanism, target: str) -> Calibrate:
+    """What any attacker would allow."""
+    return Calibrate.of(release=release, target=target)
+
+
 class TestTheBudget:
     def test_the_steps_that_are_left_keep_the_target_and_one_more_does_not(self) -> None:
-        target = target_of(State.of({"target": "advantage", "goal": "0.1"}))
-        budget = budget_of(RUN, target, None)
+        budget = budget_of(allowed(RUN, "advantage=0.1"))
         found = [WorstCase().assess(DPSGD(1.1, 0.01, budget.most + more)).measure(advantage).value for more in (0, 1)]
         assert found[0] <= 0.1 < found[1]
         assert budget.sentence("it") == "5 epochs (494 steps) too many: at most 5 epochs (506 steps) keep it."
-        less = budget_of(DPSGD(1.1, 0.01, 100), target, None)
+        less = budget_of(allowed(DPSGD(1.1, 0.01, 100), "advantage=0.1"))
         assert less.sentence("it") == "4 more epochs (406 steps) keep it for any attacker."
 
-    @pytest.mark.parametrize(("goal", "name", "said"), [("0.1", "advantage", "about"), ("2", "epsilon", "at most")])
-    def test_the_curve_meets_the_target_where_the_budget_ends(self, goal: str, name: str, said: str) -> None:
-        target = target_of(State.of({"target": name, "goal": goal}))
-        budget = budget_of(RUN, target, None)
-        figure = budget_figure(RUN, budget, target, None, "light")
+    @pytest.mark.parametrize(("goal", "said"), [("advantage=0.1", "about"), ("epsilon=2@1e-5", "at most")])
+    def test_the_curve_meets_the_target_where_the_budget_ends(self, goal: str, said: str) -> None:
+        request = allowed(RUN, goal)
+        budget, target = budget_of(request), request.target
+        figure = budget_figure(request, budget, "light")
         line, ends = figure["data"][0], budget.most / budget.per_epoch
         assert said in line["hovertemplate"]
-        (note,) = (note for note in figure["layout"]["annotations"] if note["text"] == line["name"])
-        assert note["bgcolor"], "it may lie on the upright line of what is allowed"
+        names = [one["name"].split(":")[0] for one in figure["data"]]
+        assert names == [f"worst case ({'estimate' if said == 'about' else 'bound'})", "target", "planned", "allowed"]
         assert all((y <= target.value * 1.01) == (x <= ends * 1.01) for x, y in zip(line["x"], line["y"], strict=True))
 
     def test_a_bound_on_security_is_a_lower_one_and_is_rounded_down(self) -> None:
-        run = replace(RUN, sampler=Shuffled(), noise_multiplier=8.0)
-        target = target_of(State.of({"target": "bayes-security", "goal": "0.9"}))
-        line = budget_figure(run, budget_of(run, target, None), target, None, "light")["data"][0]
+        request = allowed(replace(RUN, sampler=Shuffled(), noise_multiplier=8.0), "bayes-security=0.9")
+        line = budget_figure(request, budget_of(request), "light")["data"][0]
         assert "at least" in line["hovertemplate"]
         assert all(float(text) <= risk for text, risk in zip(line["text"], line["y"], strict=True))
         assert any(float(text) < risk for text, risk in zip(line["text"], line["y"], strict=True))
 
     def test_what_has_no_epochs_is_said(self) -> None:
         with pytest.raises(UnsupportedError, match="epochs are known of DP-SGD only"):
-            budget_of(Gaussian(1.0), target_of(State.of({})), None)
+            budget_of(allowed(Gaussian(1.0), "advantage=0.1"))
 
     def test_the_page_has_a_budget_where_there_are_epochs(self) -> None:
         assert asked("plan", panel="calibrate", mechanism="gaussian")["parts"] == {"planned": ""}
@@ -197,7 +201,7 @@ class TestTwoCertificates:
 
     def test_names_and_texts_stay_texts(self) -> None:
         a, b = self.made(2.0, "<script>x</script>"), self.made(2.0, "b")
-        found = compared((a.to_json(), "<b>"), (b.to_json(), "b"))
+        found = two_certificates((a.to_json(), "<b>"), (b.to_json(), "b"))
         assert "<script>" not in as_html(found)
 
 
@@ -246,16 +250,18 @@ def test_every_theorem_leads_to_a_line_of_code() -> None:
 
 
 def test_the_matrix_mechanism_is_set_as_any_other() -> None:
-    made = mechanism_of(State.of({"mechanism": "matrix", "strategy": "square-root", "bands": "4", "steps": "64"}))
+    made = assess_of(
+        State.of({"mechanism": "matrix", "strategy": "square-root", "bands": "4", "steps": "64"})
+    ).mechanism
     assert made == MatrixMechanism(1.1, 64, strategy="square-root", bands=4)
     with pytest.raises(ArtifactError, match="more than"):
-        mechanism_of(State.of({"mechanism": "matrix", "strategy": "tree", "steps": "10000000"}))
+        assess_of(State.of({"mechanism": "matrix", "strategy": "tree", "steps": "10000000"}))
 
 
 def test_what_is_not_met_does_not_look_good() -> None:
     limits = tuple(Limit(measure="advantage", at_most=most) for most in (0.1, 0.9))
     policy = Policy(schema="reticent.policy/1", per="record", limits=limits, accept_conditions=("clipped",))
-    (rows,) = judge(policy, Gaussian(2.0), [WorstCase().assess(Gaussian(2.0))]).rows.values()
+    (rows,) = judge(policy, Assess.of(release=Gaussian(2.0)).answer()).rows.values()
     looks = [(row.children[1].children, row.className) for row in rows.children]
     assert looks == [("not met: ", "bad"), ("met: ", "good")]
 
@@ -275,7 +281,7 @@ def test_nothing_is_explained_twice_or_with_marks_of_code() -> None:
 
 def test_a_comparison_begins_with_a_prompt() -> None:
     alone = asked("compare", panel="compare")
-    assert alone["parts"]["compare-table"] == ""
+    assert alone["parts"]["compare-table"] == []
     assert alone["parts"]["compared"].startswith("Keep these settings as A")
     both = asked("compare", panel="compare", pinned="noise_multiplier=2")
     assert both["parts"]["compared"].startswith("B reveals more than A")
@@ -284,7 +290,10 @@ def test_a_comparison_begins_with_a_prompt() -> None:
 
 def test_two_certificates_are_summed_up_before_every_line() -> None:
     made = [TestTwoCertificates().made(noise) for noise in (2.0, 1.0)]
-    assert summary(*made) == ["Right guesses at most, add-remove: 59.9%, then 69.2%.", "noise multiplier: 2, then 1."]
-    page = compared((made[0].to_json(), "one"), (made[1].to_json(), "two"))
-    kinds = [type(piece).__name__ for piece in page]
-    assert kinds == ["Ul", "P", "Details"]
+    page = two_certificates((made[0].to_json(), "one"), (made[1].to_json(), "two"))
+    assert [type(piece).__name__ for piece in page] == ["P", "Table", "Details"]
+    text = as_html(page)
+    assert '<td class="n">0.1975</td><td class="n">0.383</td><td class="n">0.1855</td><td class="">B</td>' in text
+    assert (
+        '<th scope="row">noise multiplier</th><td class="">2</td><td class="">1</td>' in text.partition("<details>")[2]
+    )

@@ -72,11 +72,13 @@ found = {
 try:
     from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, RELEASED
     from reticent.dashboard.layout import made_styles
-    from reticent.dashboard.state import State, adversaries_of, mechanism_of
+    from reticent.dashboard.requests import assess_of
+    from reticent.dashboard.state import State
     drawn = State.of({"sampler": "alternating", "quiet": "0.25"})
     state = State.of({"mechanism": "geometric", "attackers": "every-kth", "stride": "3", "epsilon_per_unit": "0.5"})
-    found["page"] = [repr(mechanism_of(state)), repr(adversaries_of(state)[1]), ".s-every-kth{" in made_styles(),
-                     ".in-geometric{" in made_styles(), repr(mechanism_of(drawn).sampler),
+    request = assess_of(state)
+    found["page"] = [repr(request.mechanism), repr(request.adversary.each[1]), ".s-every-kth{" in made_styles(),
+                     ".in-geometric{" in made_styles(), repr(assess_of(drawn).mechanism.sampler),
                      "[data-sampler=alternating]) .f-quiet{" in made_styles()]
 except ImportError:
     pass

@@ -140,6 +140,6 @@ def test_a_file_is_read_by_every_door(tmp_path: Path, capsys: pytest.CaptureFixt
     assert code == 0
     assert json.loads(out)["mechanism"]["sampler"] == "allocated-once"
     pytest.importorskip("dash")
-    from reticent.dashboard.released import release_in
+    from reticent.dashboard.requests import release_in
 
     assert release_in(kept(), "accountant.json") == DPSGD(1.5, 0.1, 30, sampler=AllocatedOnce(10))

@@ -16,7 +16,8 @@ import reticent as rt
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier
 from reticent.calibration.samplers import Plan
 from reticent.calibration.solve import calibrate
-from reticent.dashboard.state import State, mechanism_of
+from reticent.dashboard.requests import assess_of
+from reticent.dashboard.state import State
 from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
 from reticent.mechanisms import DPSGD
@@ -51,7 +52,7 @@ def test_every_door_counts_a_step_that_was_begun() -> None:
     assert rt.dpsgd(noise_multiplier=1.0, batch_size=7, dataset_size=100, epochs=1.6).steps == wanted
     assert DPSGD.resolved({"batch_size": 7, "dataset_size": 100, "epochs": 1.6})["steps"] == wanted
     page = State.of({"by": "data", "dataset_size": "100", "batch_size": "7", "epochs": "1.6"})
-    assert mechanism_of(page).steps == wanted
+    assert assess_of(page).mechanism.steps == wanted
     assert rt.dpsgd(noise_multiplier=1.0, batch_size=7, dataset_size=100, epochs=1.55).steps == 23  # 22.14
 
 
@@ -81,7 +82,7 @@ def test_as_many_passes_are_counted_as_were_stated(
     kept = DPSGD.resolved({**stated, "batches_per_epoch": -(-records // batch)})
     assert DPSGD(noise_multiplier=1.0, **kept).accountable.steps == math.ceil(epochs)
     state = {"by": "data", "dataset_size": str(records), "batch_size": str(batch), "epochs": str(epochs)}
-    (run,) = mechanism_of(State.of({**state, "sampler": kind.name})).trainings
+    (run,) = assess_of(State.of({**state, "sampler": kind.name})).mechanism.trainings
     assert run.accountable.steps == math.ceil(epochs)
     assert Plan(records, epochs).run(kind, batch).accountable.steps == math.ceil(epochs)
 

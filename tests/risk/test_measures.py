@@ -227,3 +227,10 @@ def test_curves_are_asked_once_whoever_has_them() -> None:
     assert len(asked) == count > 0
     assert epsilon_at_delta(curve, 1e-6) > first == epsilon_at_delta(Counted(1.0), 1e-5)
     assert len(asked) > 2 * count
+
+
+@pytest.mark.parametrize(("curve", "least"), [(GaussianTradeOff(1.0), 5e-324), (GaussianTradeOff(0.0), 0.0)])
+def test_a_delta_that_no_number_can_say_is_not_called_nothing(curve: GaussianTradeOff, least: float) -> None:
+    """1e-349 at epsilon 40 was stated as 0, and so as exact."""
+    assert delta_at_epsilon(curve, 40.0) == least  # the smallest number of all, not one to be near to
+    assert delta_at_epsilon(curve, 30.0) < 1e-180

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reticent.dashboard import calibrating, comparing, exploring, opening, planning, taking, words
+from reticent.dashboard import calibrating, comparing, exploring, opening, taking, words
 from reticent.dashboard.asked import Asked, Shown
-from reticent.dashboard.catalogue import TARGETS
 from reticent.dashboard.figures import blank
-from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of, numbers_of
+from reticent.dashboard.requests import assess_of
+from reticent.dashboard.state import DEFAULTS, State, numbers_of
 from reticent.dashboard.turns import SupersededError, Turns
 from reticent.errors import ParameterError, ReticentError
 from reticent.mechanisms.short import in_short
@@ -26,37 +26,38 @@ class Question:
 
     Attributes:
         answer: what it gets.
-        message: the place that says what is wrong; nothing where another question says so.
-        instead: what stands in other places then.
+        instead: what stands in other places where there is no answer.
         pictures: those that are empty then.
+        message: the place that says what is wrong; nothing where another question says so.
     """
 
     answer: Callable[[Turns, Asked], Shown]
-    message: str
     instead: Mapping[str, str] = field(default_factory=dict)
     pictures: tuple[str, ...] = ()
+    message: str = "message"
 
 
 _OF_NUMBERS = ("number", "accuracy", "verdict", "remarks", "table", "policy", "cards", "left-out", "conditions")
-_OF_VALUES = ("calibrate-table", "calibrate-left-out", "calibrate-python", "calibrate-command", "planned")
-_NO_NUMBERS = {"headline": "No answer for these settings", **dict.fromkeys((*_OF_NUMBERS, "python", "command"), "")}
-_NO_VALUE = {"calibrated": "No answer for this target", **dict.fromkeys(_OF_VALUES, "")}
+_CODE = {"python": "", "command": ""}
+_NO_NUMBERS = {"headline": "No answer for these settings", **dict.fromkeys(_OF_NUMBERS, ""), **_CODE}, ("figure",)
+_OF_VALUES = dict.fromkeys(("calibrate-table", "calibrate-left-out", "planned"), "")
+_NO_VALUE = {"calibrated": "No answer for this target", **_OF_VALUES, **_CODE}, ("calibrate-figure",)
 _NO_COMPARISON = {"compared": "No comparison of these settings", "compare-table": "", "map-caption": ""}
 
 QUESTIONS: dict[str, Question] = {
-    "explore": Question(exploring.first, "message", _NO_NUMBERS, ("figure",)),
-    "proof": Question(exploring.proof, "message", _NO_NUMBERS, ("figure",)),
-    "calibrate": Question(calibrating.for_any_attacker, "calibrate-message", _NO_VALUE, ("calibrate-figure",)),
-    "rest": Question(calibrating.for_each_attacker, "calibrate-message", _NO_VALUE, ("calibrate-figure",)),
-    "plan": Question(planning.budget, "", {"planned": ""}),
-    "compare": Question(comparing.compared, "compare-message", _NO_COMPARISON, ("compare-figure", "map")),
-    "open": Question(opening.shown, "open-message", {"opened": ""}, ("open-figure",)),
-    "certificates": Question(opening.two, "certificates-compared"),
-    "ledger": Question(taking.ledger, "ledger-said"),
-    "policy": Question(taking.policy, "policy-said"),
-    "csv": Question(taking.csv, "told"),
-    "certificate": Question(taking.certificate, "told"),
-    "sheet": Question(taking.sheet, "told"),
+    "explore": Question(exploring.first, *_NO_NUMBERS),
+    "proof": Question(exploring.proof, *_NO_NUMBERS),
+    "calibrate": Question(calibrating.for_any_attacker, *_NO_VALUE),
+    "rest": Question(calibrating.for_each_attacker, *_NO_VALUE),
+    "plan": Question(calibrating.budget, {"planned": ""}, message=""),
+    "compare": Question(comparing.compared, _NO_COMPARISON, ("compare-figure", "map")),
+    "open": Question(opening.shown, {"opened": ""}, ("open-figure",)),
+    "certificates": Question(opening.two, message="certificates-compared"),
+    "ledger": Question(taking.ledger, message="ledger-said"),
+    "policy": Question(taking.policy, message="policy-said"),
+    "csv": Question(taking.csv, message="told"),
+    "certificate": Question(taking.certificate, message="told"),
+    "sheet": Question(taking.sheet, message="told"),
 }
 """By name. The first question of a panel has the panel's name."""
 
@@ -83,36 +84,23 @@ def answered(turns: Turns, sent: Any, *, local: bool = False) -> str:
         )
     if asked.stage != asked.settings["panel"]:
         return _json(found)
-    more = {"derived": derived(asked.settings), "asked": in_words(asked.settings)}
-    return _json(replace(found, parts={**found.parts, **more}), numbers=numbers_of(asked.settings))
+    return _json(replace(found, parts={**found.parts, **in_words(asked.settings)}), numbers=numbers_of(asked.settings))
 
 
 def _field(error: BaseException) -> str:
     """The setting that is wrong; nothing where it is none that is typed."""
     name = error.name if isinstance(error, ParameterError) else ""
-    return name if name in DEFAULTS else "goal" if name.replace("_", "-") in TARGETS else ""
+    return name if name in DEFAULTS else ""
 
 
-def in_words(settings: State) -> str:
-    """What was asked, for a sheet of paper; nothing where it cannot be read."""
+def in_words(settings: State) -> dict[str, str]:
+    """What was released, beside its fields, and what was asked, for a sheet of paper; nothing that cannot be read."""
     try:
-        who = ", ".join(one.label for one in adversaries_of(settings))
-        return f"Released: {in_short(mechanism_of(settings))}. Attackers: {who}."
+        request = assess_of(settings)
+        released, who = in_short(request.mechanism), ", ".join(one.label for one in request.adversary.each)
+        return {"derived": released, "asked": f"Released: {released}. Attackers: {who}."}
     except _FAILURES:
-        return ""
-
-
-def derived(settings: State) -> str:
-    """What follows from records, batch and epochs, or what the file says; nothing where the rate is set itself."""
-    try:
-        if settings["mechanism"] == "ledger":
-            return in_short(mechanism_of(settings))
-        if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
-            return ""
-        run = mechanism_of(settings).base
-        return f"sample rate {run.sample_rate:.4g}, {run.steps:,} steps"
-    except _FAILURES:
-        return ""  # the panel says what is wrong
+        return {"derived": "", "asked": ""}  # the panel says what is wrong
 
 
 def _json(found: Shown, **more: Any) -> str:

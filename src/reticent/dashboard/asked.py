@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reticent.dashboard.readings import Answer, answer
-from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
+from reticent.dashboard.readings import answer
+from reticent.dashboard.requests import assess_of
+from reticent.dashboard.state import State
 from reticent.errors import ParameterError
+from reticent.verbs import Assessments
 
 _SHORT = 80
 
@@ -87,6 +89,6 @@ class Shown:
     field: str = ""
 
 
-def answer_to(settings: State) -> Answer:
+def answer_to(settings: State) -> Assessments:
     """What the settings ask: each attacker against the release."""
-    return answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings))
+    return answer(assess_of(settings))

@@ -1,22 +1,25 @@
-"""What the page can set: mechanisms with their parameters, attackers with theirs, targets, and what may be searched.
+"""What the page can set: mechanisms with their parameters, attackers with theirs, targets, and what may be asked.
 
-Mechanisms and attackers are those of the registries. Parameters that people often set have a label, a first value and a
-slider here; others get theirs from the field of the dataclass.
+Mechanisms and attackers are those of the registries, what may be asked are the fields of the request. Parameters that
+people often set have a label, a first value and a slider here; others get theirs from the field of the dataclass.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, fields
 from itertools import chain
+from typing import Any
 
 from reticent import registry
 from reticent.adversaries import Adversary, everybody
 from reticent.adversaries.base import standard_adversaries
-from reticent.calibration import BatchSize, MeanRuns, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.calibration.targets import TARGETS as KINDS
 from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
 from reticent.pairs.runs import RUNS
 from reticent.registry import parameters_of
 from reticent.samplers import SAMPLERS
+from reticent.verbs.request import spelling_of
+from reticent.verbs.risks import Asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Parameter:
         log: the slider is even in the logarithm.
         whole: whole numbers only.
         hint: one line below the field.
-        text: a word, not a number: it has no slider.
+        text: a word, or several numbers: it has no slider.
         folded: among what few people set.
     """
 
@@ -169,26 +172,47 @@ _ASKED = {**everybody(), **{who.name: type(who) for who in standard_adversaries(
 ATTACKERS: dict[str, Attacker] = {name: _attacker(kind) for name, kind in _ASKED.items()}
 """By ``Adversary.name``, in the order of the page. The worst case is always among those asked."""
 
-TARGETS: dict[str, tuple[str, str | None, str, str]] = {
-    "advantage": ("Advantage", None, "0.1", "curves"),
-    "bayes-security": ("Bayes security", None, "0.9", "curves"),
-    "tpr": ("Found (TPR)", "at false alarms (FPR)", "0.01", "roc"),
-    "ppv": ("Accusations", "at prior and false alarms", "0.4", "roc"),
-    "epsilon": ("Epsilon", "at delta", "1", "profile"),
-    "success": ("Right guesses", "at prior", "0.55", "guesses"),
-    "secret": ("A secret", "at bits and guesses", "0.01", "roc"),
-    "mu": ("mu", None, "1", "curves"),
+TARGETS: dict[str, tuple[str, str, str]] = {
+    "advantage": ("Advantage", "0.1", "curves"),
+    "bayes-security": ("Bayes security", "0.9", "curves"),
+    "tpr": ("Found (TPR)", "0.02", "roc"),
+    "ppv": ("Accusations", "0.4", "roc"),
+    "epsilon": ("Epsilon", "1", "profile"),
+    "success": ("Right guesses", "0.55", "guesses"),
+    "secret": ("A secret", "0.01", "roc"),
+    "mu": ("mu", "1", "curves"),
 }
-"""Label, label of the place or None, first value, and the view that shows it; by name on the command line."""
-
-PLACES = {"tpr": "0.001", "ppv": "0.1; 0.01", "epsilon": "1e-5", "success": "0.5", "secret": "13.29; 10"}
+"""Label, first value, and the view that shows it; by name on the command line."""
+PLACES = {name: "; ".join(example for _, example in KINDS[name].places) for name in TARGETS if KINDS[name].places}
 """Where a target is read unless something else is said."""
 
-UNKNOWNS: dict[str, tuple[str, str, Unknown]] = {
-    "noise-multiplier": ("Noise", "least noise multiplier", NoiseMultiplier()),
-    "sample-rate": ("Rate", "largest sample rate", SampleRate()),
-    "steps": ("Steps", "most steps", Steps()),
-    "batch-size": ("Batch", "largest batch", BatchSize()),
-    "mean-runs": ("Runs", "runs on average", MeanRuns()),
+UNKNOWNS: dict[str, tuple[str, str]] = {
+    "noise-multiplier": ("Noise", "least noise multiplier"),
+    "sample-rate": ("Rate", "largest sample rate"),
+    "steps": ("Steps", "most steps"),
+    "batch-size": ("Batch", "largest batch"),
+    "mean-runs": ("Runs", "runs on average"),
 }
-"""Label, what the answer is called, and the type; by name on the command line."""
+"""Label, and what the answer is called; by name on the command line."""
+
+ASKED = {one.name: one for one in fields(Asking) if spelling_of(one).typed is not None}
+"""What may be asked about any release: the fields of the request that one word says."""
+OWN = "own"
+"""Where a choice is left to the request."""
+
+
+def _asked(known: Field[Any]) -> dict[str, str]:
+    """The choices of a field, and what the page calls them; none where it is typed: then it is made a field here."""
+    name, help = known.name, known.metadata["help"]
+    words = (spelling_of(known).schema or {}).get("enum", ())
+    if not words:
+        label = name.replace("_", " ").capitalize()
+        PARAMETERS[name] = Parameter(name, label, _FIRST.get(name, ""), 0, 0, hint=help, text=True, folded=True)
+        return {}
+    usual = help.partition("default: ")[2].removesuffix(".") or "not said"
+    return {OWN: usual, **{str(word): str(word).replace("-", " ") for word in words}}
+
+
+_FIRST = {"prior": "0.5; 0.1"}
+CHOICES = {name: choices for name, known in ASKED.items() if (choices := _asked(known))}
+"""Of those fields that are chosen, by name."""

@@ -1,29 +1,40 @@
-"""The panel that compares two settings: their curves, their numbers, and where both lie on a map of the advantage."""
+"""The panel that compares: two settings with their curves, and on a map of the advantage; or two certificates."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from dash import html
 
 from reticent.accountants.advantage_map import filled_map
-from reticent.adversaries import Assessment
-from reticent.adversaries.report import AssessmentRecord
+from reticent.adversaries import Assessment, WorstCase
 from reticent.calibration import Advantage, BayesSecurity, Success
-from reticent.dashboard import words
+from reticent.certificates.page import document_in
 from reticent.dashboard.asked import Asked, Shown
-from reticent.dashboard.figures import Figure, axis_of, base_layout, blank, picture
-from reticent.dashboard.looks import GROUNDS, SETTINGS
-from reticent.dashboard.naming import Line
-from reticent.dashboard.pieces import table
-from reticent.dashboard.readings import points, record, summary, worst_case
-from reticent.dashboard.state import State, mechanism_of, relation_of, target_of
+from reticent.dashboard.figures import (
+    COMPARED,
+    GROUNDS,
+    Figure,
+    Line,
+    axis_of,
+    base_layout,
+    blank,
+    line_through,
+    picture,
+)
+from reticent.dashboard.pieces import answer_table
+from reticent.dashboard.readings import points, summary, worst_case
+from reticent.dashboard.requests import assess_of, calibrate_of, differ_of
+from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.text import digits
+from reticent.verbs import Differ, Differences
+from reticent.verbs.side_by_side import Learnt
 
 _Rows = list[list[float | None]]
 _POINTS = 28
@@ -38,64 +49,60 @@ _SCALES = {
 def compared(turns: Turns, asked: Asked) -> Shown:
     """Two settings, and where they lie on the map."""
     b = asked.settings
-    a = b.pinned() or b
-    relation = relation_of(b) or Neighbouring.ADD_REMOVE
-    mechanisms = {"A": mechanism_of(a), "B": mechanism_of(b)}
-    if not b["pinned"]:
-        del mechanisms["A"]
+    a = b.pinned()
+    requests = {name: assess_of(one) for name, one in (("A", a), ("B", b)) if one is not None}
+    relation = requests["B"].neighbouring or WorstCase.relation
+    releases = {name: request.mechanism for name, request in requests.items()}
+    said, rows = "Keep these settings as A, then change them: what differs is shown here.", list[Any]()
     with turns.turn(asked.page, asked.turn):
-        worst = {name: worst_case(mechanism, relation) for name, mechanism in mechanisms.items()}
-        surface = map_figure(mechanisms, relation, asked.theme, limit_of(b))
-        rows = comparison_table(record(worst["A"]), record(worst["B"])) if b["pinned"] else ""
+        worst = {name: worst_case(release, relation) for name, release in releases.items()}
+        surface = map_figure(releases, relation, asked.theme, limit_of(b))
+        if a is not None:
+            found = differ_of(a, b).answer()
+            said, rows = _sentence(found.summary.learnt[0]), differences(found)
     caption = "The map is known for DP-SGD with Poisson sampling at a rate below 1."
     if surface:
-        steps = mechanisms["B"].steps
+        steps = releases["B"].steps
         gaps = "" if surface["data"][0]["zsmooth"] else "; empty where in doubt"
         caption = f"Worst-case advantage at {steps} steps, {relation.value} (estimate{gaps}); a click sets both"
-    parts = {
-        "compared": _sentence(worst),
-        "compare-message": "",
-        "compare-table": rows,
-        "map-caption": caption,
-    }
+    parts = {"compared": said, "message": "", "compare-table": rows, "map-caption": caption}
     return Shown(
         parts, {"compare-figure": overlay(worst, b.picture, asked.theme), "map": surface or blank(asked.theme)}
     )
 
 
-def _sentence(worst: dict[str, Assessment]) -> str:
-    if "A" not in worst:
-        return "Keep these settings as A, then change them: what differs is shown here."
-    a, b = (summary(worst[name]).advantage.value or 0.0 for name in "AB")
-    if a == b:
+def _sentence(advantage: Learnt) -> str:
+    if advantage.more == "same":
         return "A and B are alike for the worst case."
-    more, less, high, low = ("B", "A", b, a) if b > a else ("A", "B", a, b)
-    most, other = digits(high, up=True), digits(low, up=True)
+    ends = {"A": advantage.a.value or 0.0, "B": advantage.b.value or 0.0}
+    less, more = sorted(ends, key=ends.__getitem__)
+    most, other = digits(ends[more], up=True), digits(ends[less], up=True)
     return f"{more} reveals more than {less} to any attacker: advantage up to {most}, not {other}."
 
 
-def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
-    """The worst case of two settings, number by number."""
-    changes = [
-        html.Td(_difference(one.value, other.value), className="n")
-        for (_, one), (_, other) in zip(words.columns(a), words.columns(b), strict=True)
-    ]
-    titles = [title for title, _ in words.columns(a)]
-    rows = zip(words.cells(a, {}), words.cells(b, {}), changes, strict=True)
-    return table(("worst case", "A", "B", "B − A"), list(zip(titles, rows, strict=True)))
+def two_certificates(a: tuple[str, str], b: tuple[str, str]) -> list[Any]:
+    """Two certificates, each the text and the name of its file.
+
+    Raises:
+        ArtifactError: one is no certificate.
+    """
+    (one, first), (other, second) = a, b
+    told = f"A is {first}, B is {second}. Neither is checked here: Open does that, one by one."
+    found = Differ(a=document_in(one, first), b=document_in(other, second)).answer()
+    return [html.P(told, className="quiet"), *differences(found)]
 
 
-def _difference(a: float | None, b: float | None) -> str:
-    """B less A; none is stated where the digits of both say the same."""
-    if a is None or b is None:
-        return ""
-    return "\u2248 0" if words.shown(a) == words.shown(b) else f"{b - a:+.3g}".replace("-", "\u2212", 1)
+def differences(found: Differences) -> list[Any]:
+    """Who learns more from which, and, folded, every line that differs."""
+    if not found.rows():
+        return [html.P("Both say the same.", className="good")]
+    return [answer_table(found.summary), html.Details([html.Summary(found.title()), answer_table(found)])]
 
 
 def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
     """The worst case of both settings in one view; A is dashed and lies on B, so that both are seen."""
     lines = [
-        Line(points(one, view), name, SETTINGS[name], one.claim, 2.8 if name == "B" else 2.4, f"{name}: worst case")
+        Line(points(one, view), f"{name}: worst case", COMPARED[name], one.claim, 2.8 if name == "B" else 2.4)
         for name, one in sorted(worst.items(), key=lambda found: -(summary(found[1]).advantage.value or 0.0))
     ]
     return picture(lines, view, theme)
@@ -153,7 +160,7 @@ def map_figure(
 def limit_of(settings: State) -> float | None:
     """The advantage that the target of *Calibrate* allows; None where it is about something else."""
     try:
-        target = target_of(settings)
+        target = calibrate_of(settings)[0].target
     except ReticentError:
         return None
     match target:
@@ -216,17 +223,9 @@ def _isoline(
             xs.append(float(np.exp(np.interp(level, whole, np.log(rates)))))
             ys.append(noise)
     label = [name or f"{level:g}" if k == int(share * len(xs)) else "" for k in range(len(xs))]
-    return {
-        "type": "scatter",
-        "mode": "lines+text",
-        "x": xs,
-        "y": ys,
-        "text": label,
-        "textposition": "bottom right" if name else "middle center",
-        "textfont": {"color": colour},
-        "line": {"color": colour, "width": 0.8},
-        "hoverinfo": "skip",
-    }
+    place = "bottom right" if name else "middle center"
+    look: Figure = {"line": {"color": colour, "width": 0.8}, "textfont": {"color": colour}, "textposition": place}
+    return line_through(xs, ys, name, **look, mode="lines+text", text=label, hoverinfo="skip", showlegend=False)
 
 
 def _readable(level: float, theme: str) -> str:
@@ -238,13 +237,7 @@ def _readable(level: float, theme: str) -> str:
 def _mark(name: str, mechanism: DPSGD, steps: int, theme: str) -> Figure:
     note = "" if mechanism.steps == steps else f" ({mechanism.steps} steps; the map is for {steps})"
     ground = GROUNDS[theme]
-    return {
-        "type": "scatter",
-        "mode": "markers+text",
-        "x": [mechanism.sample_rate],
-        "y": [mechanism.noise_multiplier],
-        "text": [f"<b>{name}</b>"],
-        "marker": {"size": 26, "color": ground.label, "line": {"color": ground.ink, "width": 2}},
-        "textposition": "middle center",
-        "hovertemplate": f"{name}: noise %{{y:.4g}} at rate %{{x:.4g}}{note}<extra></extra>",
-    }
+    told = f"{name}: noise %{{y:.4g}} at rate %{{x:.4g}}{note}<extra></extra>"
+    look: Figure = {"marker": {"size": 26, "color": ground.label, "line": {"color": ground.ink, "width": 2}}}
+    look.update(mode="markers+text", text=[f"<b>{name}</b>"], textposition="middle center", showlegend=False)
+    return line_through([mechanism.sample_rate], [mechanism.noise_multiplier], name, **look, hovertemplate=told)

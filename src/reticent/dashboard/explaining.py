@@ -13,7 +13,7 @@ from dash import html
 
 from reticent.adversaries import Assessment
 from reticent.certificates.words import claim as in_words
-from reticent.dashboard.naming import called
+from reticent.dashboard.figures import called
 from reticent.dashboard.readings import summary
 from reticent.proofs import CONDITIONS
 from reticent.proofs.references import PAPERS, THEOREMS, Theorem
@@ -69,8 +69,8 @@ def _theorem(one: Theorem) -> list[Any]:
     lines.append(html.Small(f"{paper.authors}, {paper.title} ({paper.year}). "))
     if one.proof:
         lines.append(html.Small(["Proof: ", html.Code(f"docs/{one.proof}"), ". "]))
-    if one.code and (place := place_of_name(one.code)):
-        lines.append(html.Small(["Code: ", html.Code(place), ". "]))
+    if one.code:
+        lines.append(html.Small(["Code: ", html.Code(place_of_name(one.code)), ". "]))
     if one.tests:
         lines.append(html.Small(["Test: ", html.Code(one.tests), "."]))
     return lines
@@ -83,13 +83,9 @@ def definition(read: Callable[..., Any]) -> str:
 
 @lru_cache(maxsize=256)
 def place_of_name(name: str) -> str:
-    """``module:name`` as file and line; nothing where it cannot be read here."""
+    """``module:name`` as file and line, or a module as its file."""
     module, _, inner = name.partition(":")
-    try:
-        found = resolve_name(name)
-    except (ImportError, AttributeError):
-        return ""
-    return place_of(found) if inner else f"{module.replace('.', '/')}.py"
+    return place_of(resolve_name(name)) if inner else f"{module.replace('.', '/')}.py"
 
 
 @lru_cache(maxsize=256)

@@ -3,23 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from reticent.adversaries import Assessment, style_of
-from reticent.dashboard.looks import GROUNDS
-from reticent.dashboard.naming import LOWEST, Line, called, names_of
+from reticent.adversaries import Assessment, WorstCase, style_of
 from reticent.dashboard.readings import BLIND, Points, points
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import Claim
+from reticent.styles import Style
+from reticent.text import digits
 
 Figure = dict[str, Any]
+LOWEST = 1e-10
+"""The smallest delta that is drawn."""
+_WIDE = 2.0
+"""A bound above its lower end by this factor shows how exact the proof is, not the attacker."""
 
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a picture.
+
+    Attributes:
+        read: its points.
+        name: as the legend has it, with the claim.
+        style: how it is drawn.
+        claim: how strong it is.
+        width: in pixels; the widest lies below all others.
+        who: whose line it is, by which the page knows the one before.
+    """
+
+    read: Points
+    name: str
+    style: Style
+    claim: Claim
+    width: float = 2.0
+    who: str = ""
+
+
+COMPARED = {"A": Style("#6066d0", (8, 3), "#3a3fae", "#a7abff"), "B": style_of(WorstCase.name)}
+"""The two settings of a comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a picture is drawn on."""
+
+    ink: str
+    quiet: str
+    line: str
+    accent: str
+    label: str
+    target: str
+
+
+GROUNDS = {
+    "light": Ground("#1b1b1b", "#5a5f66", "#e3e5e8", "#00508a", "#ffffff", "#b84700"),
+    "dark": Ground("#ececec", "#a9afb7", "#343a42", "#7cc0f5", "#1d2126", "#ffb27d"),
+}
+
+_LEGEND: dict[str, Any] = {
+    "orientation": "h",
+    "x": 0,
+    "y": 1.01,
+    "yanchor": "bottom",
+    "traceorder": "normal",
+    "font": {"size": 11},
+    "itemwidth": 30,
+    "itemclick": False,
+    "itemdoubleclick": False,
+}
+"""Above every picture, where it lies on no line; a click on it hides nobody."""
 _VISIBLE = 0.004
 """Share of the axis at which an enclosure is wide enough to be seen."""
-_ROUNDING = 1e-9
-"""Of a last digit that is shown: 0.1 stays 0.1."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 AXES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "curves": (
@@ -51,11 +109,11 @@ _GUESSING: dict[str, tuple[list[float], list[float]]] = {
 }
 """What a guess without the release achieves."""
 _HOVER = {
-    "curves": "%{{customdata[0]:.3~%}} false alarms:<br>misses {least} %{{customdata[1]:.1%}}<br>of members",
-    "roc": "%{{customdata[0]:.3~%}} false alarms:<br>finds {most} %{{customdata[1]:.3~%}}<br>of members",
-    "profile": "At epsilon %{{customdata[0]:.2f}}:<br>delta {most}<br>%{{customdata[1]:.2e}}",
-    "guesses": "Likely with %{{customdata[0]:.0%}}:<br>right %{{customdata[2]:.1%}} without,<br>{most} "
-    "%{{customdata[1]:.1%}} with it<br>",
+    "curves": "%{{customdata[0]}} false alarms:<br>misses {least} %{{customdata[1]}}<br>of members",
+    "roc": "%{{customdata[0]}} false alarms:<br>finds {most} %{{customdata[1]}}<br>of members",
+    "profile": "At epsilon %{{customdata[0]}}:<br>delta {most}<br>%{{customdata[1]}}",
+    "guesses": "Likely with %{{customdata[0]}}:<br>right %{{customdata[2]}} without,<br>{most} "
+    "%{{customdata[1]}} with it<br>",
 }
 """Short lines: on a phone a label has half of the picture."""
 
@@ -73,11 +131,11 @@ def _line_of(assessment: Assessment, view: str, usual: Neighbouring | None) -> L
     """Under another relation, the worst case has a thin line of its own."""
     name, who = called(assessment, usual), assessment.adversary
     width = 1.6 if assessment.neighbouring is not usual else 4.0 if who.strongest else 2.0
-    return Line(points(assessment, view), name, style_of(who.name), assessment.claim, width, name, who.name)
+    return Line(points(assessment, view), name, style_of(who.name), assessment.claim, width, who.name)
 
 
-def picture(lines: Sequence[Line], view: str, theme: str, least: float = 0.0, beside: Sequence[Figure] = ()) -> Figure:
-    """Lines in one view with their names and the notes ``beside``, on axes that hold them, and ``least``."""
+def picture(lines: Sequence[Line], view: str, theme: str, least: float = 0.0) -> Figure:
+    """Lines in one view on axes that hold them, and ``least``; the legend names them in their order."""
     figure = empty(view, theme)
     for line in sorted(lines, key=lambda line: -line.width):
         figure["data"] += traces(line, view, theme)
@@ -87,26 +145,7 @@ def picture(lines: Sequence[Line], view: str, theme: str, least: float = 0.0, be
     if view == "guesses":
         most = 1.15 * max([least, *(float(np.max(line.read.claimed - BLIND)) for line in lines)])
         layout["yaxis"]["range"] = [0, next((end for end in _GAINS if most < end), 0.52)]
-    ends = [_ends(layout[name]) for name in ("xaxis", "yaxis")]
-    notes = names_of(lines, lambda line: _shares(line, view, *ends), theme, beside)
-    for note in notes:
-        note["x"], note["y"] = (low + note[key] * (high - low) for key, (low, high) in zip("xy", ends, strict=True))
-    layout["annotations"] = [*notes, *beside]
     return figure
-
-
-def _ends(axis: Figure) -> tuple[float, float]:
-    low, high = axis["range"]
-    return low, high
-
-
-def _shares(line: Line, view: str, across: tuple[float, float], up: tuple[float, float]) -> np.ndarray:
-    """The points of a line as shares of the axes."""
-    x, y = line.read.x, np.array(_shown(line.read.claimed, view), dtype=float)
-    log_x, log_y = (axis.get("type") == "log" for axis in AXES[view])
-    with np.errstate(all="ignore"):
-        places = (np.log10(x) if log_x else x), (np.log10(y) if log_y else y)
-    return np.stack([(at - low) / (high - low) for at, (low, high) in zip(places, (across, up), strict=True)])
 
 
 def _reach(lines: Sequence[Line]) -> float:
@@ -122,11 +161,11 @@ _MARKS = {Claim.CONDITIONAL: "diamond-open", Claim.ESTIMATE: "circle-open", Clai
 
 def traces(line: Line, view: str, theme: str) -> list[Figure]:
     """The line of one attacker; below it the enclosure where it can be seen."""
-    read, who = line.read, line.label.replace(" where ", "<br>where ")
+    read, who = line.read, line.name.replace(" where ", "<br>where ")
     drawn = line_through(
         read.x.tolist(),
         _shown(read.claimed, view),
-        f"{line.label} ({line.claim.value})",
+        f"{line.name} ({line.claim.value})",
         meta=line.who,
         line=line.style.line(theme, line.width),
         hovertemplate=f"<b>{who}</b><br>{_sentence(view, line.claim)}<extra></extra>",
@@ -171,7 +210,7 @@ def base_layout(theme: str) -> Figure:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": _FONT, "size": 13, "color": ground.ink},
         "margin": {"l": 68, "r": 26, "t": 12, "b": 52},
-        "showlegend": False,
+        "legend": _LEGEND,
         "hoverlabel": {
             "bgcolor": ground.label,
             "bordercolor": ground.quiet,
@@ -191,7 +230,7 @@ def band_between(
     x: Sequence[float], least: Sequence[float | None], most: Sequence[float | None], name: str, colour: str
 ) -> list[Figure]:
     """What lies between two lines that are not drawn."""
-    unseen: Any = {"line": {"width": 0}, "hoverinfo": "skip"}
+    unseen: Any = {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     upper = line_through(x, most, name, **unseen, fill="tonexty", fillcolor=colour)
     return [line_through(x, least, "", **unseen), upper]
 
@@ -206,7 +245,7 @@ def _band(line: Line, view: str, theme: str) -> list[Figure]:
     if read.least is None or read.most is None or not _is_visible(read.least, read.most, view):
         return []
     ends = _shown(read.least, view), _shown(read.most, view)
-    return band_between(read.x.tolist(), *ends, f"{line.label}: enclosure of the truth", _faint(line.style.on(theme)))
+    return band_between(read.x.tolist(), *ends, f"{line.name}: enclosure of the truth", _faint(line.style.on(theme)))
 
 
 def _is_visible(least: np.ndarray, most: np.ndarray, view: str) -> bool:
@@ -226,27 +265,22 @@ def _shown(values: np.ndarray, view: str) -> list[float | None]:
     return values.tolist()
 
 
-def _stated(read: Points, view: str, bound: bool) -> list[list[float]]:
-    """Place and number of each label; those of a bound so that the digits shown are rounded to the safe side."""
-    at, number = read.x, read.claimed
-    if bound and view == "roc":  # fewer false alarms find fewer members
-        at, number = _to_digits(at, np.floor), np.minimum(_to_digits(number, np.ceil), 1.0)
-    elif bound and view == "curves":
-        at, number = _to_digits(at, np.floor), np.floor(1e3 * number + _ROUNDING) / 1e3
-    elif bound and view == "profile":
-        at, number = np.ceil(1e2 * at - _ROUNDING) / 1e2, np.minimum(_to_digits(number, np.ceil), 1.0)
-    elif bound:
-        number = np.minimum(np.ceil(1e3 * number - _ROUNDING) / 1e3, 1.0)
+_SAFE: dict[str, tuple[bool | None, bool]] = {
+    "curves": (False, False),
+    "roc": (False, True),  # fewer false alarms find fewer members
+    "profile": (True, True),
+    "guesses": (None, True),
+}
+"""Which way place and number of a bound are rounded."""
+
+
+def _stated(read: Points, view: str, bound: bool) -> list[list[str]]:
+    """Place and number of each label in three digits; those of a bound on the safe side."""
+    scale, unit = (1.0, "") if view == "profile" else (100.0, "%")
     blind = [BLIND] if view == "guesses" else []
-    found: list[list[float]] = np.stack([at, number, *blind], axis=1).tolist()
-    return found
-
-
-def _to_digits(values: np.ndarray, way: np.ufunc) -> np.ndarray:
-    """Three significant digits of numbers >= 0; ``way`` is ``np.floor`` or ``np.ceil``."""
-    scale = 10.0 ** (2.0 - np.floor(np.log10(np.maximum(values, 1e-300))))
-    slack = _ROUNDING if way is np.floor else -_ROUNDING
-    return np.where(values > 0.0, way(values * scale + slack) / scale, 0.0)
+    ways = (*_SAFE[view], None) if bound else (None, None, None)
+    rows = zip(read.x, read.claimed, *blind, strict=True)
+    return [[digits(scale * x, 3, up=way) + unit for x, way in zip(row, ways, strict=False)] for row in rows]
 
 
 def _sentence(view: str, claim: Claim) -> str:
@@ -258,3 +292,35 @@ def _sentence(view: str, claim: Claim) -> str:
 def _faint(colour: str) -> str:
     red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return f"rgba({red},{green},{blue},0.14)"
+
+
+def called(assessment: Assessment, usual: Neighbouring | None) -> str:
+    """The attacker's name, with the relation where it is not the usual one."""
+    name = assessment.adversary.name
+    return name if assessment.neighbouring is usual else f"{name}, {assessment.neighbouring.value}"
+
+
+def remarks(assessments: Sequence[Assessment], view: str) -> list[str]:
+    """What a reader of the picture may wonder about, one sentence each."""
+    if view == "guesses":
+        return ["The gain over a blind guess, which always names what is likelier beforehand."]
+    if view != "profile":
+        return []
+    kinks = ((a.adversary.name, _kink(points(a, view))) for a in assessments)
+    return [
+        f"The kink of {name} near delta {digits(delta, 1)} is one of the proof: below it the error of its arithmetic "
+        "is larger than what the attacker gains, until the worst case limits both."
+        for name, delta in kinks
+        if delta is not None
+    ]
+
+
+def _kink(read: Points) -> float | None:
+    """The delta below which an enclosure that was narrow is wide; None where it stays as it is."""
+    if read.least is None or read.most is None:
+        return None
+    wide = read.most > _WIDE * np.maximum(read.least, 1e-300)
+    if wide[0] or not wide.any():
+        return None
+    delta = float(read.claimed[int(np.argmax(wide))])
+    return delta if delta > LOWEST else None

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dash import html
 
-from reticent.adversaries import Assessment
 from reticent.adversaries.report import AssessmentRecord, assessment_record
+from reticent.certificates.declared_text import inert
 from reticent.certificates.policy import Limit, Policy
 from reticent.certificates.requirements import Check, judged, within
 from reticent.dashboard import words
-from reticent.dashboard.readings import QUESTIONS
 from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.io.strict import loads
-from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_record
 from reticent.risk.questions import MEASURES, Questions
-from reticent.text import digits
+from reticent.verbs import Assessments
+
+_LONGEST = 2000
+"""Letters of a sentence of a certificate: a number that is cut is another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,78 +79,52 @@ class Judged:
         return html.Strong(f"The policy: {says}. Each verdict is at its number.", className="bad")
 
     def others(self) -> list[Any]:
-        """What is about no number that is shown, what failed first."""
-        found = sorted((one for one in self.checks if one.record is None), key=lambda check: check.passed)
-        return [requirements([requirement(one.passed, _about_no_number(one)) for one in found])] if found else []
+        """What is about no number that is shown."""
+        found = [one for one in self.checks if one.record is None]
+        return [requirements(found)] if found else []
 
 
-def judge(policy: Policy, mechanism: Mechanism, assessments: Sequence[Assessment]) -> Judged:
+def judge(policy: Policy, found: Assessments) -> Judged:
     """What became of each requirement, if these attackers were all."""
-    plan = Plan([assessment_record(one, _asked(policy)) for one in assessments], mechanism_record(mechanism))
-    checks = judged(plan, policy)
-    found: dict[tuple[str, str], list[html.Li]] = {}
+    records = [assessment_record(one, _asked(policy)) for one in found]
+    checks = judged(Plan(records, mechanism_record(found.mechanism)), policy)
+    about: dict[tuple[str, str], list[Check]] = {}
     marks: dict[tuple[str, str, str], html.Small] = {}
     for one in checks:
         if one.record is not None and one.limit is not None:
             place = one.record.adversary, one.record.neighbouring
-            found.setdefault(place, []).append(requirement(one.passed, _about_a_number(one, one.limit)))
-            kept = one.value is not None and within(one.limit, one.value)
-            sign = "\u2713" if one.passed else "\u2717"
-            short = f"{sign} allowed: {_allowed(one.limit)}{'; see its card' if kept and not one.passed else ''}"
-            name = words.title_of(one.limit.measure, one.limit.places)
-            marks[(*place, name)] = html.Small(short, className=_look(one.passed))
-    return Judged(checks, {place: requirements(rows) for place, rows in found.items()}, marks)
+            about.setdefault(place, []).append(one)
+            marks[(*place, words.title_of(one.limit.measure, one.limit.places))] = _mark(one, one.limit)
+    return Judged(checks, {place: requirements(each) for place, each in about.items()}, marks)
+
+
+def _mark(check: Check, limit: Limit) -> html.Small:
+    """The verdict at its number: where that is low enough, its card says what is wrong."""
+    kept = check.value is not None and within(limit, check.value)
+    allowed = f"at most {limit.at_most:g}" if limit.at_least is None else f"at least {limit.at_least:g}"
+    more = "; see its card" if kept and not check.passed else ""
+    sign, _, look = _SAID[check.passed]
+    return html.Small(f"{sign}allowed: {allowed}{more}", className=look)
 
 
 def _asked(policy: Policy) -> Questions:
     """Where the curves are read for the limits of a policy."""
-    places: dict[str, set[float]] = {"priors": set(QUESTIONS.priors)}
+    places: dict[str, set[float]] = {}
     for limit in policy.limits:
         for (_, field), place in zip(MEASURES[limit.measure].places, limit.places, strict=True):
             places.setdefault(field, set()).add(place)
     return Questions(**{field: tuple(sorted(found)) for field, found in places.items()})
 
 
-def requirement(passed: bool, says: str) -> html.Li:
-    """One requirement, and what became of it."""
-    sign, word = ("\u2713 ", "met: ") if passed else ("\u2717 ", "not met: ")
-    return html.Li([sign, html.Span(word, className="unseen"), says], className=_look(passed))
+_SAID = {True: ("\u2713 ", "met: ", "good"), False: ("\u2717 ", "not met: ", "bad")}
+"""Sign, words and look of what is met and what is not."""
 
 
-def requirements(rows: list[html.Li]) -> html.Ul:
-    """All of them."""
+def requirements(checks: Iterable[Any]) -> html.Ul:
+    """Requirements, of a plan or of a certificate, and what became of them: what is not met first."""
+    rows = []
+    for one in sorted(checks, key=lambda check: bool(check.passed)):
+        sign, word, look = _SAID[one.passed]
+        says = inert(f"{one.name}: {one.detail}", _LONGEST)
+        rows.append(html.Li([sign, html.Span(word, className="unseen"), says], className=look))
     return html.Ul(rows, className="verdicts")
-
-
-def _look(passed: bool) -> str:
-    return "good" if passed else "bad"
-
-
-def _allowed(limit: Limit) -> str:
-    return f"at most {limit.at_most:g}" if limit.at_least is None else f"at least {limit.at_least:g}"
-
-
-def _about_no_number(check: Check) -> str:
-    if check.limit is not None:
-        return f"{check.name}: this attacker is not shown with these parameters; choose it under Who attacks."
-    return f"{check.name}." if check.passed else f"{check.name}: {check.detail}."
-
-
-def _about_a_number(check: Check, limit: Limit) -> str:
-    """The number, the limit, and what else is in the way."""
-    name = words.title_of(limit.measure, limit.places)
-    if check.value is None:
-        return f"{name}: allowed is {_allowed(limit)}; {check.detail}."
-    low_enough = within(limit, check.value)
-    says = f"{name} is {_agreeing(check.value, limit)}, allowed is {_allowed(limit)}"
-    others = ", ".join(f"{one.key} ({one.status})" for one in check.unchecked)
-    wrong = f"it rests on {others}: the policy does not accept that" if others else str(check.detail)
-    if check.passed or wrong.startswith("is "):
-        return f"{says}."
-    return f"{says}.{' The number is met, but' if low_enough else ' And'} {wrong}."
-
-
-def _agreeing(value: float, limit: Limit) -> str:
-    """As many digits as it takes to see whether the limit is kept."""
-    shown = (digits(value, count, up=limit.at_least is None) for count in (4, 6, 8, 11))
-    return next((text for text in shown if within(limit, float(text)) == within(limit, value)), repr(value))

@@ -8,8 +8,11 @@ from typing import Any
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from reticent.adversaries import style_of
+from reticent.calibration.targets import TARGETS as KINDS
 from reticent.dashboard.catalogue import (
+    ASKED,
     ATTACKERS,
+    CHOICES,
     OF_RUNS,
     OF_SAMPLERS,
     PARAMETERS,
@@ -18,7 +21,7 @@ from reticent.dashboard.catalogue import (
     TARGETS,
     Parameter,
 )
-from reticent.dashboard.looks import SETTINGS as COMPARED
+from reticent.dashboard.figures import COMPARED
 from reticent.dashboard.pieces import choice, graph, named, text_field, upload
 from reticent.dashboard.state import DEFAULTS, SETTINGS
 from reticent.samplers import SAMPLERS
@@ -34,7 +37,7 @@ _LIVE: dict[str, Any] = {"aria-live": "polite"}
 
 def page(local: bool) -> html.Div:
     """The whole page; paths can be opened only where the server is ``local``."""
-    main = [html.P(id="asked"), _explore(), _calibrate(), _compare(), _open(local), _take_away()]
+    main = [html.P(id="asked"), _message("message"), _explore(), _calibrate(), _compare(), _open(local), _take_away()]
     return html.Div(
         [
             dcc.Store(id="shared"),
@@ -107,12 +110,13 @@ def _header() -> html.Header:
 
 
 def _settings() -> list[Any]:
-    of_mechanisms = _parameters_of_mechanisms()
+    used = {name for each in RELEASED.values() for name in each.parameters}
+    of_mechanisms = [name for name in PARAMETERS if name in used]
     of_runs = [PARAMETERS[name] for name in PARAMETERS if any(name in own for own in OF_RUNS.values())]
     of_attackers = [
-        html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
+        html.Div(_field(PARAMETERS[a.parameter]), className="for-attacker", id=f"for-{name}")
         for name, a in ATTACKERS.items()
-        if a.parameter
+        if a.parameter and a.parameter not in used  # a field of the release serves the attacker too
     ]
     nothing: dict[str, Any] = {"data-settings": "policy="}
     return [
@@ -133,7 +137,7 @@ def _settings() -> list[Any]:
                     *[_field(PARAMETERS[name]) for name in of_mechanisms if PARAMETERS[name].folded],
                     choice("selection", "Tuned: the best of several runs", "options", legend="small-label"),
                     *map(_field, of_runs),
-                    choice("relation", "Neighbouring data sets", "options", legend="small-label"),
+                    *map(_asked, ASKED),
                 ],
                 id="more",
             ),
@@ -160,19 +164,9 @@ def _shelf() -> html.Section:
     )
 
 
-def _field_of_attacker(name: str) -> list[html.Div]:
-    """A field of the release serves the attacker too: it is shown once."""
-    return [] if name in _parameters_of_mechanisms() else [_field(PARAMETERS[name])]
-
-
-def _parameters_of_mechanisms() -> list[str]:
-    used = {name for each in RELEASED.values() for name in each.parameters}
-    return [name for name in PARAMETERS if name in used]
-
-
 def _field(p: Parameter) -> html.Div:
     """The place of a field and its slider, which the page's script makes; both carry the label."""
-    uses = [f"in-{kind}" for kind, each in RELEASED.items() if p.name in each.parameters]
+    uses = [f"in-{kind}" for kind, each in RELEASED.items() if p.name in each.parameters or p.name in ASKED]
     hint: list[Any] = [" ", html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
     return html.Div(
         [
@@ -183,6 +177,14 @@ def _field(p: Parameter) -> html.Div:
         className=" ".join(["field", f"f-{p.name}", *uses]),
         id=f"field-{p.name}",
     )
+
+
+def _asked(name: str) -> Any:
+    """What may be asked of any release: a choice where few words can be said, else a field."""
+    if name in CHOICES:
+        help = html.Span(ASKED[name].metadata["help"], className="hint")
+        return choice(name, [name.replace("_", " ").capitalize(), " ", help], "options", legend="small-label")
+    return _field(PARAMETERS[name])
 
 
 def _chips() -> html.Fieldset:
@@ -237,7 +239,6 @@ def _explore() -> html.Section:
         _answer("headline"),
         html.P(id="accuracy", className="quiet"),
         html.P(id="verdict", **_LIVE),
-        _message("message"),
         choice("view", "View", "segments views"),
         html.Div(graph("figure", "Risk curves"), id="picture"),
         html.Div(id="remarks", className="quiet"),
@@ -265,7 +266,6 @@ def _calibrate() -> html.Section:
         "calibrate",
         _side_by_side(choice("target", "Target", "segments"), asked, look="question"),
         _answer("calibrated"),
-        _message("calibrate-message"),
         graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target"),
         html.P("Each line is the worst case at what that attacker would allow.", className="quiet"),
         _table("calibrate-table"),
@@ -286,10 +286,9 @@ def _compare() -> html.Section:
             look="row buttons",
         ),
         _answer("compared"),
-        _message("compare-message"),
         _table("compare-table"),
         _side_by_side(
-            html.Figure([curves, html.Figcaption([swatch("A"), "A, ", swatch("B"), "B: errors of the worst case"])]),
+            html.Figure([curves, html.Figcaption("Errors of the worst case.")]),
             html.Figure([advantages, html.Figcaption(id="map-caption")]),
             look="two",
         ),
@@ -315,7 +314,6 @@ def _open(local: bool) -> html.Section:
             className="quiet",
         ),
         _side_by_side(path, upload("upload"), look="open"),
-        _message("open-message"),
         html.Div(id="opened"),
         graph("open-figure", "What the file says, as curves"),
     )
@@ -323,19 +321,18 @@ def _open(local: bool) -> html.Section:
 
 def _take_away() -> html.Section:
     buttons = [
-        html.Button("Copy as Python", id="copy-python", className="of-numbers"),
-        html.Button("Copy as command", id="copy-command", className="of-numbers"),
-        html.Button("PNG", id="png", title="Download the picture as PNG"),
-        html.Button("SVG", id="svg", title="Download the picture as SVG"),
-        _download("CSV", "csv", "the shown curves as CSV"),
-        _download("Certificate", "certificate", "a certificate of these settings"),
-        _download("Page to send", "sheet", "these numbers as one page"),
+        html.Button(label, id=name, title=what, className="" if name in ("png", "svg") else "of-numbers")
+        for label, name, what in (
+            ("Copy as Python", "copy-python", "A program that asks the same"),
+            ("Copy as command", "copy-command", "A line for a shell that asks the same"),
+            ("PNG", "png", "Download the picture as PNG"),
+            ("SVG", "svg", "Download the picture as SVG"),
+            ("CSV", "csv", "Download the shown curves as CSV"),
+            ("Certificate", "certificate", "Download a certificate of these settings"),
+            ("Page to send", "sheet", "Download these numbers as one page"),
+        )
     ]
-    code = [
-        html.Pre(id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **named(name.capitalize()))
-        for panel in ("", "calibrate-")
-        for name in ("python", "command")
-    ]
+    code = [html.Pre(id=name, tabIndex=0, **named(name.capitalize())) for name in ("python", "command")]
     return html.Section(
         [
             _side_by_side(*buttons, html.Span(id="told", role="status"), look="buttons"),
@@ -344,10 +341,6 @@ def _take_away() -> html.Section:
         className="take-away",
         **named("Take away"),
     )
-
-
-def _download(label: str, name: str, what: str) -> html.Button:
-    return html.Button(label, id=name, className="of-numbers", title=f"Download {what}")
 
 
 def _facts() -> dict[str, Any]:
@@ -363,7 +356,8 @@ def _facts() -> dict[str, Any]:
         "defaults": DEFAULTS,
         "pinned": [name for name, setting in SETTINGS.items() if setting.compared],
         "reads": READS,
-        "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", "relation"],
-        "goals": {name: goal for name, (_, _, goal, _) in TARGETS.items()},
+        "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", *CHOICES],
+        "goals": {name: goal for name, (_, goal, _) in TARGETS.items()},
         "places": PLACES,
+        "at": {name: " and ".join(place for place, _ in KINDS[name].places).replace("_", " ") for name in PLACES},
     }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from dash import html
 
-from reticent.adversaries import WorstCase, style_of
+from reticent.adversaries import style_of
 from reticent.auditing import audit, load_scores
 from reticent.certificates import page as certificate_page
 from reticent.certificates.declared_text import inert
@@ -22,14 +22,13 @@ from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
-from reticent.dashboard.figures import Figure, picture, risk_figure
-from reticent.dashboard.judging import requirement, requirements
-from reticent.dashboard.naming import Line
+from reticent.dashboard.comparing import two_certificates
+from reticent.dashboard.figures import Figure, Line, picture, risk_figure
+from reticent.dashboard.judging import requirements
 from reticent.dashboard.readings import Points, answer, protected, told
-from reticent.dashboard.released import release_in
+from reticent.dashboard.requests import release_in
 from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
-from reticent.dashboard.two_certificates import compared
 from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
 from reticent.io.strict import loads
@@ -39,6 +38,8 @@ from reticent.mechanisms.codec import within_reach
 from reticent.proofs import Claim
 from reticent.records.ledger import RunLedger, ledger_of
 from reticent.registry import flat
+from reticent.verbs import Assess
+from reticent.verbs.releases import Release
 
 LARGEST = 8 << 20
 """Bytes of a file that a page may send or open."""
@@ -93,7 +94,7 @@ def two(turns: Turns, asked: Asked) -> Shown:
     if len(asked.files) != 2:
         raise ArtifactError("choose two certificates at once")
     one, other = (_sent(*file) for file in asked.files)
-    return Shown({"certificates-compared": compared((text_of(one), one.name), (text_of(other), other.name))})
+    return Shown({"certificates-compared": two_certificates((text_of(one), one.name), (text_of(other), other.name))})
 
 
 def _at(path: str) -> Source:
@@ -165,23 +166,18 @@ def text_of(source: Source) -> str:
 
 
 def _shown(page: list[Any], figure: Figure | None = None) -> Shown:
-    return Shown({"opened": page, "open-message": ""}, {"open-figure": figure or {"data": []}})
+    return Shown({"opened": page, "message": ""}, {"open-figure": figure or {"data": []}})
 
 
 def _ledger(ledger: RunLedger, title: str, theme: str) -> Shown:
     """What ran, what is wrong with it, and who learns what from it."""
     release = within_reach(ledger.mechanism())
-    changes = "; changes along the run" if ledger.changes else ""
     wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger)]
-    found, first = answer((WorstCase(),), release, None), ledger.first
-    counted = f" of {ledger.counted:,} that count" if ledger.counted > ledger.steps else ""
+    found = answer(Assess(release=Release(release)))
     facts = [
-        ("data", inert((ledger.data and ledger.data.name) or "not named")),
+        ("the ledger says", inert(" ".join(str(ledger).split()), _SENTENCE)),
+        ("what counts", found.title()),
         ("records", "unknown" if ledger.dataset_size is None else f"{ledger.dataset_size:,}"),
-        ("sampler", inert(ledger.sampler.name)),
-        ("noise multiplier", f"{first.noise_multiplier:g}{changes}"),
-        ("sample rate", "unknown" if first.sample_rate is None else f"{first.sample_rate:.4g}{changes}"),
-        ("steps", f"{ledger.steps:,}{counted}"),
         ("trained parameters", "unknown" if ledger.num_parameters is None else f"{ledger.num_parameters:,}"),
         ("random numbers", ledger.environment.randomness.value),
     ]
@@ -193,11 +189,11 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Shown:
         html.H2(title),
         *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
         *[html.P(str(fact.text), className="warning") for fact in ledger.faults],
-        html.P(told(found.assessments[0], protected(release))),
+        html.P(told(found[0], protected(release))),
         *asked,
         words.pairs(facts),
     ]
-    return _shown(page, risk_figure(found.assessments, "curves", theme))
+    return _shown(page, risk_figure(found, "curves", theme))
 
 
 def _settings(release: DPSGD) -> str:
@@ -215,7 +211,7 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
     outcome = checked(certificate)
     wrong = list(outcome.refused)
     wrong += [] if difference is None else [f"the page is not what its document renders to: {inert(difference)}"]
-    known = certificate.signatures
+    known, stated = certificate.signatures, certificate.requirements
     signed = "signed: check it with the issuer's key by reticent verify --key" if known else "not signed"
     declared = {k: inert(str(v)) for k, v in certificate.declared.model_dump(mode="json").items() if v}
     page = [
@@ -224,7 +220,7 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
         *_faults(
             wrong, "This certificate is refused", f"All {outcome.equal} numbers and texts that can be derived agree."
         ),
-        *_requirements(certificate),
+        requirements(stated) if stated else html.P("No policy is part of this certificate.", className="quiet"),
         *[html.P(inert(one.text, _SENTENCE), className="warning") for one in certificate.warnings],
         html.Ul([html.Li([inert(a.sentence, _SENTENCE), " ", html.Em(a.claim)]) for a in certificate.assessments]),
         words.pairs([("edition", certificate.edition.value), ("signature", signed), *declared.items()]),
@@ -234,23 +230,8 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
     for record in certificate.assessments:
         name = inert(record.adversary if record.neighbouring in usual else f"{record.adversary}, {record.neighbouring}")
         read = Points(np.array([0.0, *record.curve.fpr]), np.array([1.0, *record.curve.fnr]), None, None)
-        lines.append(Line(read, name, style_of(record.adversary), Claim(record.claim), label=name))
+        lines.append(Line(read, name, style_of(record.adversary), Claim(record.claim)))
     return _shown(page, picture(lines, "curves", theme))
-
-
-def _requirements(certificate: Certificate) -> list[Any]:
-    """What the issuer's policy asked, and what became of it: what was not met first."""
-    stated = certificate.requirements
-    if not stated:
-        return [html.P("No policy is part of this certificate.", className="quiet")]
-    return [
-        requirements(
-            [
-                requirement(one.passed, inert(str(one.name) if one.passed else f"{one.name}: {one.detail}", _SENTENCE))
-                for one in sorted(stated, key=lambda one: one.passed)
-            ]
-        )
-    ]
 
 
 def _scores(source: Source, settings: State, theme: str) -> Shown:
@@ -263,7 +244,7 @@ def _scores(source: Source, settings: State, theme: str) -> Shown:
         except ArtifactError as error:
             raise ArtifactError(str(error).replace(str(place), source.name)) from None
     found = answer_to(settings)
-    claims = {a.adversary.name: a.curve for a in found.assessments}
+    claims = {one.adversary.name: one.curve for one in found}
     return _audit(audit(scores, claims).to_json(), settings, theme)
 
 
@@ -271,7 +252,7 @@ def _audit(document: Any, settings: State, theme: str) -> Shown:
     """The measured curve with its band, with the claims of the settings of this page, and the verdicts."""
     report = opening_audit.parsed(document)
     found = answer_to(settings)
-    return _shown(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))
+    return _shown(opening_audit.page(report), opening_audit.figure(report, found, theme))
 
 
 def _faults(wrong: list[str], bad: str, good: str) -> list[Any]:

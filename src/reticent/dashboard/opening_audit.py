@@ -13,8 +13,7 @@ from reticent.adversaries import Assessment
 from reticent.auditing.curve import EmpiricalTradeOff
 from reticent.certificates.declared_text import inert
 from reticent.dashboard import words
-from reticent.dashboard.figures import Figure, band_between, line_through, risk_figure
-from reticent.dashboard.looks import GROUNDS
+from reticent.dashboard.figures import GROUNDS, Figure, band_between, line_through, risk_figure
 from reticent.errors import ArtifactError
 from reticent.io.models import Count, NonNegative, Share, validated
 

@@ -8,11 +8,14 @@ from typing import Any
 from dash import dcc, html
 
 from reticent.dashboard.state import SETTINGS
+from reticent.verbs.table import Table, shown
 
+_LONGEST = 600
+"""Letters of a cell."""
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
 
 
-def choice(name: str, label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
+def choice(name: str, label: Any, look: str, *, legend: str = "unseen") -> html.Fieldset:
     """One of several; the label is for screen readers unless the legend has another class."""
     chosen = dcc.RadioItems(
         [{"label": text, "value": key} for key, text in SETTINGS[name].choices.items()],
@@ -49,6 +52,17 @@ def table(titles: Sequence[str], rows: Sequence[tuple[Any, Sequence[html.Td]]]) 
     head = html.Tr([html.Th(title, scope="col") for title in titles])
     body = [html.Tr([html.Th(about, scope="row"), *cells]) for about, cells in rows]
     return html.Table([html.Thead(head), html.Tbody(body)])
+
+
+def answer_table(found: Table) -> html.Table:
+    """The table that a verb answers with, as it prints it."""
+    body = []
+    for row in found.rows():
+        first, *rest = zip(row, found.ways(row), strict=True)
+        looks = ["n" if isinstance(cell, float) else "" for cell, _ in rest]
+        cells = [html.Td(shown(*cell, _LONGEST), className=look) for cell, look in zip(rest, looks, strict=True)]
+        body.append((shown(*first, _LONGEST), cells))
+    return table(found.columns(), body)
 
 
 def named(label: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from functools import lru_cache
 import numpy as np
 
 from reticent import risk
-from reticent.adversaries import Adversary, Assessment, Method, WorstCase, assess_answerable
+from reticent.adversaries import Adversary, Assessment, Method, WorstCase
+from reticent.adversaries.from_ledger import assess_seen
 from reticent.adversaries.report import AssessmentRecord, Number, assessment_record
 from reticent.adversaries.witness import Witness
 from reticent.certificates.sentences import Protected, persons, sentence
@@ -21,13 +22,13 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.risk.questions import MEASURES, Questions
 from reticent.stopping import checkpoint
+from reticent.verbs import Assess, Assessments
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
 EPSILONS = np.concatenate([np.linspace(0.0, 1.0, 33), np.linspace(1.0, 3.0, 25)[1:], np.linspace(3.0, 24.0, 64)[1:]])
 PRIORS = np.linspace(0.01, 0.99, 99)
 BLIND = np.maximum(PRIORS, 1.0 - PRIORS)
 """What a guess without the release gets right at these priors: it names what is likelier."""
-QUESTIONS = Questions(priors=(0.5, 0.1))
 _KEPT = 96
 _BY_POINT = (*(one.field for one in MEASURES.values() if one.places), "mu_at_rates_above")
 _NOTHING = Number(lower=None, value=None, upper=None)
@@ -43,50 +44,39 @@ class Points:
     most: np.ndarray | None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Who could be answered, in order, and why the others could not."""
-
-    assessments: tuple[Assessment, ...]
-    skipped: dict[str, str]
-
-
-_Case = tuple[Adversary, Mechanism, Neighbouring]
-_assessed: OrderedDict[_Case, Assessment] = OrderedDict()
-_composed: set[_Case] = set()
+_Case = tuple[Adversary, Mechanism, Neighbouring, Method]
+_known: OrderedDict[_Case, Assessment] = OrderedDict()
 _mutex = threading.Lock()
 
 
-def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
-    """One attacker against one release; kept for the next question.
+def assessed(
+    adversary: Adversary,
+    mechanism: Mechanism,
+    relation: Neighbouring,
+    method: Method = Method.EXACT,
+    witness: Witness | None = None,
+) -> Assessment:
+    """One attacker against one release, with its curve; kept for the next question, unless it is given up half way.
+
+    What a ledger saw of the run is not part of what is kept: with a ``witness`` each question is answered anew.
 
     Raises:
         UnsupportedError: nothing is proven for this combination.
         ParameterError: the attacker needs a number that the release does not state.
     """
-    case = adversary, mechanism, relation
-    if (known := _assessed.get(case)) is not None:
+    checkpoint()
+    case = adversary, mechanism, relation, method
+    if witness is not None:
+        return assess_seen(*case, witness)
+    if (known := _known.get(case)) is not None:
         return known
-    result = adversary.assess(mechanism, relation, Method.EXACT)
+    found = assess_seen(*case, None)
+    _ = found.notes  # known once the curve is composed
     with _mutex:
-        _assessed[case] = result
-        while len(_assessed) > _KEPT:
-            _composed.discard(_assessed.popitem(last=False)[0])
-    return result
-
-
-def composed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
-    """``assessed``, and its curve: some are composed only when they are read, which may be given up half way.
-
-    Raises:
-        UnsupportedError, ParameterError: as ``assessed``.
-    """
-    result, case = assessed(adversary, mechanism, relation), (adversary, mechanism, relation)
-    if case not in _composed:
-        _ = result.notes  # known once the curve is composed
-        with _mutex:
-            _composed.update({case} & _assessed.keys())
-    return result
+        _known[case] = found
+        while len(_known) > _KEPT:
+            _known.popitem(last=False)
+    return found
 
 
 def worst_case(mechanism: Mechanism, relation: Neighbouring | None) -> Assessment:
@@ -94,28 +84,21 @@ def worst_case(mechanism: Mechanism, relation: Neighbouring | None) -> Assessmen
     return assessed(WorstCase(), mechanism, relation or WorstCase.relation)
 
 
-def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring | None) -> bool:
-    """Whether ``composed`` would answer without computing anything."""
-    return (adversary, mechanism, relation or adversary.relation) in _composed
+def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring, method: Method = Method.EXACT) -> bool:
+    """Whether ``assessed`` would answer without computing anything."""
+    return (adversary, mechanism, relation, method) in _known
 
 
-def answer(adversaries: tuple[Adversary, ...], mechanism: Mechanism, relation: Neighbouring | None) -> Answer:
+def answer(request: Assess) -> Assessments:
     """Each attacker in turn, with the worst case of every relation used, of which none is above it.
 
     Raises:
         UnsupportedError: the worst case cannot be answered.
     """
-    found, skipped = assess_answerable(mechanism, adversaries, relation, ask=_kept)
-    for reason in (reason for name, reason in skipped.items() if name == WorstCase.name):
+    found = request.answerable(assessed)
+    for reason in (reason for name, reason in found.skipped.items() if name == WorstCase.name):
         raise UnsupportedError(reason)
-    return Answer(found, skipped)
-
-
-def _kept(
-    adversary: Adversary, mechanism: Mechanism, relation: Neighbouring, method: Method, witness: Witness | None
-) -> Assessment:
-    checkpoint()
-    return composed(adversary, mechanism, relation)
+    return found
 
 
 @lru_cache(maxsize=2 * _KEPT)
@@ -131,9 +114,9 @@ def points(assessment: Assessment, view: str) -> Points:
 
 
 @lru_cache(maxsize=_KEPT)
-def record(assessment: Assessment) -> AssessmentRecord:
+def record(assessment: Assessment, questions: Questions) -> AssessmentRecord:
     """Every number of one attacker, as ``reticent risk`` prints them."""
-    return assessment_record(assessment, QUESTIONS)
+    return assessment_record(assessment, questions)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -145,7 +128,7 @@ def summary(assessment: Assessment) -> AssessmentRecord:
         "mu": _NOTHING,
         **{name: {} for name in _BY_POINT},
     }
-    return assessment_record(assessment, QUESTIONS, measured)
+    return assessment_record(assessment, Questions(), measured)
 
 
 def told(assessment: Assessment, records: Protected = None) -> str:

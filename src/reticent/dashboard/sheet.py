@@ -16,12 +16,12 @@ from reticent.adversaries import Assessment, style_of
 from reticent.certificates.drawing import HEIGHT, WIDTH, across, down
 from reticent.dashboard import words
 from reticent.dashboard.explaining import explanation
+from reticent.dashboard.figures import called
 from reticent.dashboard.judging import judge, policy_of
-from reticent.dashboard.layout import made_styles
-from reticent.dashboard.naming import called
-from reticent.dashboard.readings import Answer, points, protected
-from reticent.dashboard.state import State, mechanism_of
-from reticent.mechanisms.short import in_short
+from reticent.dashboard.layout import made_styles, swatch
+from reticent.dashboard.readings import points, protected
+from reticent.dashboard.state import State
+from reticent.verbs import Assessments
 
 _ATTRIBUTES = {"className": "class", **{name: name.lower() for name in ("title", "scope", "id", "href", "tabIndex")}}
 _HEAD = (
@@ -35,25 +35,29 @@ _MORE = (
 )
 
 
-def sheet(settings: State, found: Answer) -> str:
+def sheet(settings: State, found: Assessments) -> str:
     """The page: what was asked, the answer, the picture, every number, the reasons."""
-    shown, policy, release = found.assessments, policy_of(settings["policy"]), mechanism_of(settings)
-    judged = judge(policy, release, shown) if policy else None
+    policy, records = policy_of(settings["policy"]), protected(found.mechanism)
+    judged = judge(policy, found) if policy else None
     pieces = [
         parts.P("A plan: nobody saw a run. These numbers are of settings, not of a model.", className="message"),
-        parts.P(words.number_line(shown), className="number"),
-        parts.H1(words.answer_line(shown, protected(release)), className="answer"),
-        parts.P(f"Released: {in_short(release)}."),
-        parts.P(words.accuracy(shown), className="quiet"),
+        parts.P(words.number_line(found), className="number"),
+        parts.H1(words.answer_line(found, records), className="answer"),
+        parts.P(f"Released: {found.title()}."),
+        parts.P(words.accuracy(found), className="quiet"),
         *([parts.P(judged.line()), *judged.others()] if judged else []),
     ]
+    usual, key = found[0].neighbouring, list[Any]()
+    for one in found:
+        key += [swatch(one.adversary.name), called(one, usual), " "]
     after = [
+        parts.P(key),
         parts.H2("Every number"),
-        parts.Div(words.number_table(shown, judged.marks if judged else None), className="scroll", tabIndex=0),
-        parts.Div(words.cards(shown, (), judged.rows if judged else None, protected(release)), className="cards"),
+        parts.Div(words.number_table(found, judged.marks if judged else {}), className="scroll", tabIndex=0),
+        parts.Div(words.cards(found, (), judged.rows if judged else {}, records), className="cards"),
         *words.left_out(found.skipped),
         parts.H2("Where the numbers come from"),
-        *explanation(shown),
+        *explanation(found),
         parts.P(
             ["The same page with sliders: reticent dashboard, with the address ", parts.Code(f"?{settings.address()}")]
         ),
@@ -61,7 +65,7 @@ def sheet(settings: State, found: Answer) -> str:
     ]
     css = resources.files("reticent.dashboard").joinpath("assets", "page.css").read_text(encoding="utf-8")
     style = f"{css}{made_styles()}{_MORE}".replace("</", "<\\/")
-    body = "".join([as_html(pieces), drawing(shown), as_html(after)])
+    body = "".join([as_html(pieces), drawing(found), as_html(after)])
     return f'{_HEAD}{style}</style></head><body><div id="page"><main id="sent">{body}</main></div></body></html>\n'
 
 
@@ -90,20 +94,13 @@ def drawing(assessments: Sequence[Assessment]) -> str:
         f'<text x="{across(0) - 6}" y="{down(t) + 4}" text-anchor="end">{t:.0%}</text>'
         for t in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
-    usual = assessments[0].neighbouring
-    key = "".join(
-        f'<line class="s-{a.adversary.name}" x1="{across(0.6)}" x2="{across(0.66)}" y1="{24 + 20 * k}" '
-        f'y2="{24 + 20 * k}" style="{_look(a)}"/>'
-        f'<text x="{across(0.67)}" y="{28 + 20 * k}">{escape(called(a, usual))}</text>'
-        for k, a in enumerate(assessments)
-    )
     named = (
         f'<text x="{across(0.5)}" y="{HEIGHT - 4}" text-anchor="middle">'
         "false alarms (across), members missed (up)</text>"
     )
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Trade-off curves of all attackers">'
-        f"{''.join(ticks + lines)}{key}{named}</svg>"
+        f"{''.join(ticks + lines)}{named}</svg>"
     )
 
 

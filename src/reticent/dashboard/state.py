@@ -8,30 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from reticent.adversaries import Adversary
-from reticent.calibration import Target, Unknown
-from reticent.calibration.targets import TARGETS as KINDS
-from reticent.dashboard.catalogue import (
-    ATTACKERS,
-    OF_RUNS,
-    OF_SAMPLERS,
-    ONE_RUN,
-    PARAMETERS,
-    PLACES,
-    RELEASED,
-    TARGETS,
-    UNKNOWNS,
-)
-from reticent.dashboard.released import MOST_STEPS, release_of
+from reticent.dashboard.catalogue import CHOICES, OF_RUNS, ONE_RUN, OWN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Selection
-from reticent.mechanisms.codec import within_reach
-from reticent.mechanisms.selection import runs_called
-from reticent.registry import parameters_of
 from reticent.samplers import INDEPENDENT, SAMPLERS
-
-OWN_RELATION = "own"
-"""Each attacker's own neighbouring relation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +37,6 @@ _VIEWS = {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "gues
 _MECHANISMS = {name: each.label for name, each in RELEASED.items()}
 _SAMPLERS = {name: kind.title for name, kind in SAMPLERS.items()}
 _LAWS = {ONE_RUN: "no", **{name: name.replace("-", " ") for name in OF_RUNS}}
-_RELATIONS = {
-    OWN_RELATION: "each attacker's own",
-    "add-remove": "add/remove",
-    "replace": "replace",
-    "zero-out": "zero out",
-}
 SETTINGS: dict[str, Setting] = {
     "panel": Setting("explore", _PANELS),
     "mechanism": Setting("dpsgd", _MECHANISMS, compared=True),
@@ -71,13 +44,13 @@ SETTINGS: dict[str, Setting] = {
     **{p.name: Setting(p.start, compared=True, control=False) for p in PARAMETERS.values()},
     "sampler": Setting(INDEPENDENT.name, _SAMPLERS, compared=True),
     "selection": Setting(ONE_RUN, _LAWS, compared=True),
-    "relation": Setting(OWN_RELATION, _RELATIONS, compared=True),
+    **{name: Setting(OWN, choices, compared=True) for name, choices in CHOICES.items()},
     "attackers": Setting("relaxed", longest=600),
     "view": Setting("curves", _VIEWS),
     "target": Setting("advantage", {name: label for name, (label, *_) in TARGETS.items()}),
     "goal": Setting("0.1"),
     "place": Setting(""),
-    "unknown": Setting("noise-multiplier", {name: label for name, (label, *_) in UNKNOWNS.items()}),
+    "unknown": Setting("noise-multiplier", {name: label for name, (label, _) in UNKNOWNS.items()}),
     "ledger": Setting("", longest=6_000, compared=True, control=False),
     "policy": Setting("", longest=6_000, control=False),
     "pinned": Setting("", longest=20_000, control=False),
@@ -111,7 +84,7 @@ class State:
             if isinstance(text, (int, float)) and not isinstance(text, bool):
                 text = repr(text)
             if not isinstance(text, str) or len(text) > setting.longest:
-                raise ParameterError(name, _shown(text), f"a text of at most {setting.longest} characters")
+                raise ParameterError(name, str(text)[:60], f"a text of at most {setting.longest} characters")
             if not setting.choices or text in setting.choices:
                 values[name] = text.strip()
         return cls(values)
@@ -144,111 +117,21 @@ class State:
         return State.of_address(self["pinned"]) if self["pinned"] else None
 
 
-def mechanism_of(state: State) -> Mechanism:
-    """What was released: one run, or the best of several.
+def number(name: str, text: str) -> float:
+    """A finite number from a field.
 
     Raises:
-        ParameterError: a field is empty, no number, or out of its domain.
-        ArtifactError: the file says nothing that can be assessed.
+        ParameterError: it is none; the error names the field.
     """
-    run = _one_run(state)
-    if state["selection"] == ONE_RUN:
-        return run
-    law = runs_called(state["selection"])
-    return Selection(run, law(**{own: number(state, name) for name, own in OF_RUNS[law.name].items()}))
-
-
-def _one_run(state: State) -> Mechanism:
-    """What one run releases."""
-    if state["mechanism"] == "ledger":
-        return release_of(state["ledger"])
-    known = RELEASED[state["mechanism"]]
-    if known.kind is not None and known.kind is not DPSGD:
-        asked = [p for p in parameters_of(known.kind) if p.name in known.parameters]
-        return within_reach(known.kind(**{p.name: _value(state, p.name) for p in asked if state[p.name] or p.required}))
-    sampler = SAMPLERS[state["sampler"]]
-    drawn = ("sample_rate", "steps") if state["by"] == "rate" else ("batch_size", "dataset_size", "epochs")
-    needed = {"noise_multiplier", *drawn, *(("dataset_size",) if sampler.counts_records else ())}
-    filled = {name for name in ("records_per_user", *OF_SAMPLERS[sampler.name]) if state[name]}
-    given = {p.name: _value(state, p.name) for p in (*parameters_of(DPSGD), *DPSGD.extras) if p.name in needed | filled}
-    made = DPSGD.resolved({**given, "sampler": sampler.name, "num_parameters": _num_parameters(state)})
-    if made["steps"] > MOST_STEPS:
-        raise ParameterError("epochs", state["epochs"], f"so few that the run has at most {MOST_STEPS} steps")
-    return DPSGD(**made)
-
-
-def _value(state: State, name: str) -> Any:
-    """What a field says, as its kind is."""
-    if PARAMETERS[name].text:
-        return state[name]
-    return count(state, name) if PARAMETERS[name].whole else number(state, name)
-
-
-def _num_parameters(state: State) -> int | None:
-    """The dimension, where no attacker asks in how many the direction is unknown, or one needs that of the release."""
-    wanted = [ATTACKERS[name] for name in set(state["attackers"].split(",")) & set(ATTACKERS)]
-    asked = any(one.parameter == "dimension" for one in wanted)
-    counted = any(one.kind.counts_parameters for one in wanted)
-    return count(state, "dimension") if state["dimension"] and (counted or not asked) else None
-
-
-def adversaries_of(state: State) -> tuple[Adversary, ...]:
-    """Who attacks, in the order of the page; the worst case is always the first.
-
-    Raises:
-        ParameterError: the number that an attacker takes cannot be read.
-    """
-    wanted = set(state["attackers"].split(","))
-    chosen = [(name, a) for name, a in ATTACKERS.items() if name in wanted or name == "worst-case"]
-    own = {"dpsgd": (), "ledger": ("dimension",)}.get(state["mechanism"], RELEASED[state["mechanism"]].parameters)
-    # a number that is the mechanism's, or left empty, is not the attacker's
-    asked = {a.parameter for _, a in chosen if a.parameter and a.parameter not in own and state[a.parameter]}
-    return tuple(a.make(_value(state, a.parameter) if a.parameter in asked else None) for _, a in chosen)
-
-
-def relation_of(state: State) -> Neighbouring | None:
-    """Between which data sets; None leaves it to each attacker."""
-    return None if state["relation"] == OWN_RELATION else Neighbouring(state["relation"])
-
-
-def target_of(state: State) -> Target:
-    """What a calibration must reach.
-
-    Raises:
-        ParameterError: a number cannot be read or cannot be reached by anybody.
-    """
-    goal, kind = number(state, "goal"), KINDS[state["target"]]
-    stated = (state["place"] or PLACES.get(kind.name, "")).split(";") if kind.places else []
-    if len(stated) != len(kind.places):
-        wanted = f"{len(kind.places)} numbers, such as {PLACES[kind.name]}"
-        raise ParameterError("place", _shown(state["place"]), wanted)
-    found: Target = kind(goal, *(_number("place", text) for text in stated))
-    return found
-
-
-def unknown_of(state: State) -> Unknown:
-    """What a calibration searches."""
-    return UNKNOWNS[state["unknown"]][2]
-
-
-def number(state: State, name: str) -> float:
-    """A finite number from a field."""
-    return _number(name, state[name])
-
-
-def count(state: State, name: str) -> int:
-    """A whole number from 1 to a billion from a field."""
-    value = _number(name, state[name])
-    if not (1 <= value <= MOST_STEPS and value == int(value)):
-        raise ParameterError(name, state[name], "a whole number from 1 to a billion")
-    return int(value)
-
-
-def _number(name: str, text: str) -> float:
     value = parsed(text)
     if not math.isfinite(value):
-        raise ParameterError(name, _shown(text), "a number, such as 1.5, 1e-5, 10% or 1/100")
+        raise ParameterError(name, text[:60], "a number, such as 1.5, 1e-5, 10% or 1/100")
     return value
+
+
+def numbers(name: str, text: str) -> list[float]:
+    """Several of them, with semicolons between: a comma may be that of a number."""
+    return [number(name, one) for one in text.split(";")]
 
 
 def numbers_of(state: State) -> dict[str, float]:
@@ -269,7 +152,3 @@ def parsed(text: str) -> float:
         return float(plain[:-1]) / 100.0 if plain.endswith("%") else float(plain)
     except (ValueError, ZeroDivisionError):
         return math.nan
-
-
-def _shown(value: object) -> str:
-    return str(value)[:60]

@@ -1,17 +1,31 @@
-"""What people take away, and the files that change the settings: a ledger as what was released, and a policy."""
+"""What people take away as a file, and the files that change the settings: a ledger as what was released, a policy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Sequence
+from csv import writer
 from urllib.parse import urlencode
 
+from reticent.adversaries import Assessment
+from reticent.certificates.page import paged, render_html
 from reticent.dashboard import opening
 from reticent.dashboard.asked import Asked, Shown, answer_to
+from reticent.dashboard.calibrating import answer
 from reticent.dashboard.judging import policy_text
-from reticent.dashboard.released import as_text
+from reticent.dashboard.readings import points
+from reticent.dashboard.requests import as_text, calibrate_of, certify_of
 from reticent.dashboard.sheet import sheet as sheet_of
-from reticent.dashboard.takeaway import certificate_page, curves_csv
+from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
+from reticent.stopping import checkpoint
+
+_AXES = {
+    "curves": ("false_positive_rate", "false_negative_rate"),
+    "roc": ("false_positive_rate", "true_positive_rate"),
+    "profile": ("epsilon", "delta"),
+    "guesses": ("prior", "right_guesses"),
+}
 
 
 def ledger(turns: Turns, asked: Asked) -> Shown:
@@ -45,3 +59,25 @@ def sheet(turns: Turns, asked: Asked) -> Shown:
 def _written(turns: Turns, asked: Asked, name: str, work: Callable[[], str]) -> Shown:
     with turns.turn(asked.page, asked.turn):
         return Shown({"told": f"{name} written"}, file=(name, work()))
+
+
+def certificate_page(state: State) -> str:
+    """The page of a certificate of what the panel shows, settings or the answer of a search."""
+    searched = answer(calibrate_of(state)[0]).mechanism if state["panel"] == "calibrate" else None
+    made = certify_of(state, searched).answer(lambda _: checkpoint())
+    return render_html(paged(made.certificate))
+
+
+def curves_csv(assessments: Sequence[Assessment], view: str) -> str:
+    """The shown curves: one row for each point; empty ends where nothing is enclosed."""
+    text = io.StringIO()
+    rows = writer(text, lineterminator="\n")
+    rows.writerow(["attacker", "neighbouring", "claim", *_AXES[view], "enclosed_from", "enclosed_to"])
+    for one in assessments:
+        read = points(one, view)
+        head = [one.adversary.name, one.neighbouring.value, one.claim.value]
+        columns = [read.x, read.claimed, *(end for end in (read.least, read.most) if end is not None)]
+        for row in zip(*columns, strict=True):
+            numbers = [repr(float(x)) for x in row]
+            rows.writerow([*head, *numbers, *[""] * (4 - len(numbers))])
+    return text.getvalue()

@@ -14,19 +14,21 @@ from reticent.calibration import Target
 from reticent.certificates.declared_text import inert
 from reticent.certificates.sentences import Protected, even_guess, headline, percent
 from reticent.certificates.words import claim as in_words
-from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, TARGETS
+from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS
 from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import record, summary, told
+from reticent.dashboard.requests import usual
 from reticent.errors import ParameterError, ReticentError
 from reticent.proofs import Claim
 from reticent.risk.questions import MEASURES
 from reticent.text import digits
+from reticent.verbs import Assessments
 
 _LONGEST = 500
-_SECURITY = "Bayes security"  # of which more is better
-_LABELS = {name: a.label for name, a in ATTACKERS.items()}
+Place = tuple[str, tuple[str, ...]]
+"""A measure by its name, and where it is read."""
 
 
 def one_line(error: BaseException) -> str:
@@ -43,8 +45,7 @@ def _field(name: str) -> str:
     """A field as the page calls it."""
     if name in PARAMETERS:
         return PARAMETERS[name].label
-    known = {"goal": "The target", **{target.replace("-", "_"): label for target, (label, *_) in TARGETS.items()}}
-    return known.get(name, name.replace("_", " ").capitalize())
+    return "The target" if name == "goal" else name.replace("_", " ").capitalize()
 
 
 def answer_line(assessments: Sequence[Assessment], records: Protected = None) -> str:
@@ -56,63 +57,73 @@ def number_line(assessments: Sequence[Assessment]) -> list[Any]:
     """What a guess becomes under the worst case: the number in large, beside that of a guess without the release."""
     found: list[Any] = [html.Span(["50%", html.Small("blind guessing")], className="blind")]
     for one in (one for one in assessments if one.adversary.strongest):
-        strength = "at most" if one.claim.proven else "about"
-        share = str(percent(even_guess(summary(one)), up=one.claim.proven))
-        found.append(html.Span([html.Strong(share), html.Small(f"{strength}, {one.neighbouring.value}")]))
+        strength, share = _guess(one)
+        found.append(html.Span([share, html.Small(f"{strength}, {one.neighbouring.value}")]))
     return found
+
+
+def _guess(assessment: Assessment) -> tuple[str, html.Strong]:
+    """How often an even guess is right with the release."""
+    bound = assessment.claim.proven
+    return "at most" if bound else "about", html.Strong(str(percent(even_guess(summary(assessment)), up=bound)))
 
 
 def accuracy(assessments: Sequence[Assessment], waiting: Sequence[str] = ()) -> str:
     """How exact the drawn curves are, the worst case first; nobody is called proven for those still ``waiting``."""
-    line = _accuracy(assessments)
-    if not waiting:
-        return line
-    return f"The worst case is there. Still computing: {', '.join(waiting)}." if assessments[0].claim.proven else line
-
-
-def _accuracy(assessments: Sequence[Assessment]) -> str:
     worst = assessments[0]
     if not worst.claim.proven:
         others = any(a.adversary.hidden for a in assessments)
         within = f"{ACCURACY:g}" + (f", of the unknown direction {ROUGH:g}" if others else "")
         return f"Screen accuracy: an estimate within {within}. The proven curves follow."
+    if waiting:
+        return f"The worst case is there. Still computing: {', '.join(waiting)}."
     number = summary(worst).advantage
     if number.lower is None or number.upper is None:
         return "Certificate accuracy: proven. How far the truth lies below is not known."
+    gap = "" if number.lower in (0.0, number.upper) else digits(number.upper - number.lower, 1, up=True)
+    within = f", known within {gap}" if gap else ""
     most = digits(number.upper, up=True)
-    within = (
-        ""
-        if number.lower in (0.0, number.upper)
-        else f", known within {digits(number.upper - number.lower, 1, up=True)}"
-    )
     return f"Certificate accuracy: proven; the advantage is at most {most}{within}. The table has every number."
 
 
 def cards(
-    assessments: Sequence[Assessment],
+    found: Assessments,
     waiting: Sequence[str],
-    verdicts: Mapping[tuple[str, str], Any] | None = None,
+    verdicts: Mapping[tuple[str, str], Any],
     records: Protected = None,
+    *,
+    whole: bool = True,
 ) -> list[Any]:
-    """One card for each attacker: who, from where to where, how strong the claim is, and the ``verdicts`` on it."""
-    said = verdicts or {}
-    found = [_card(a, said.get((a.adversary.name, a.neighbouring.value)), records) for a in assessments]
-    return found + [_waiting(name) for name in waiting]
+    """One card for each attacker: who, from where to where, how strong the claim is, and the ``verdicts`` on it.
+
+    Args:
+        whole: every number is there: what somebody asked for is on the cards, too.
+    """
+    said = [verdicts.get((one.adversary.name, one.neighbouring.value), "") for one in found]
+    more = [_asked(found, one) if whole else [] for one in found]
+    made = [_card(*about, records) for about in zip(found, said, more, strict=True)]
+    return made + [_waiting(name) for name in waiting]
 
 
-def _card(assessment: Assessment, verdict: Any, records: Protected) -> html.Article:
-    name, read = assessment.adversary.name, summary(assessment)
-    bound = assessment.claim.proven
-    strength = "at most" if bound else "about"
+def _asked(found: Assessments, one: Assessment) -> list[html.P]:
+    """The numbers of an attacker that are not those of a page that nobody has set."""
+    usually = {(name, at) for name, known in MEASURES.items() for at in known.asked(usual())}
+    if found.questions == usual():
+        return []
+    numbers = columns(record(one, found.questions))
+    asked = [(place, number) for place, number in numbers if (place[0], tuple(map(float, place[1]))) not in usually]
+    return [html.P([f"{title_of(*place)}: ", *_number(number, place[0], one.claim)]) for place, number in asked]
+
+
+def _card(assessment: Assessment, verdict: Any, more: Sequence[html.P], records: Protected) -> html.Article:
+    strength, share = _guess(assessment)
     return html.Article(
         [
-            _heading(name),
-            html.P(
-                ["50% → ", strength, " ", html.Strong(str(percent(even_guess(read), up=bound)))],
-                className="guess",
-            ),
-            *([] if verdict is None else [verdict]),
+            _heading(assessment.adversary.name),
+            html.P(["50% → ", strength, " ", share], className="guess"),
+            verdict,
             html.P([claim_badge(assessment), html.Span(assessment.neighbouring.value, className="tag")]),
+            *more,
             html.P(told(assessment, records), className="quiet"),
             html.P(html.A("Explain this number", href=f"#{anchor(assessment)}"), className="why"),
         ],
@@ -122,18 +133,12 @@ def _card(assessment: Assessment, verdict: Any, records: Protected) -> html.Arti
 
 def _heading(name: str) -> html.H2:
     """The name that tables, the command line and Python use, and what it means."""
-    return html.H2([swatch(name), html.Span([name, html.Small(_LABELS[name])])])
+    return html.H2([swatch(name), html.Span([name, html.Small(ATTACKERS[name].label)])])
 
 
 def _waiting(name: str) -> html.Article:
-    return html.Article(
-        [
-            _heading(name),
-            html.P(["50% → ", html.Strong("…")], className="guess"),
-            html.P("computing; the faint line is the one before", className="quiet"),
-        ],
-        className="card waiting",
-    )
+    said = html.P("computing; the faint line is the one before", className="quiet")
+    return html.Article([_heading(name), html.P("50% → …", className="guess"), said], className="card waiting")
 
 
 def claim_badge(assessment: Assessment) -> html.Span:
@@ -144,51 +149,30 @@ def claim_badge(assessment: Assessment) -> html.Span:
     return html.Span(str(in_words(summary(assessment))), className=f"claim {claim.value}", title=title)
 
 
-def number_table(
-    assessments: Sequence[Assessment], marks: Mapping[tuple[str, str, str], Any] | None = None
-) -> html.Table:
+def number_table(found: Assessments, marks: Mapping[tuple[str, str, str], Any]) -> html.Table:
     """Every number of every attacker, as ``reticent risk`` prints them, with enclosures and ``marks`` below."""
-    rows = [record(assessment) for assessment in assessments]
-    titles = ["attacker", *(title for title, _ in columns(rows[0]))]
-    said = marks or {}
-    return table(titles, [(attacker(r.adversary, r.neighbouring, r.claim), cells(r, said)) for r in rows])
+    rows = [record(assessment, found.questions) for assessment in found]
+    titles = ["attacker", *(title_of(*place) for place, _ in columns(rows[0]))]
+    return table(titles, [(attacker(r.adversary, r.neighbouring, r.claim), _cells(r, marks)) for r in rows])
 
 
-def cells(r: AssessmentRecord, marks: Mapping[tuple[str, str, str], Any]) -> list[html.Td]:
-    """Every number of one attacker, with the ``marks`` on it."""
-    return [
-        _cell(number, _way(title, Claim(r.claim)), marks.get((r.adversary, r.neighbouring, title)))
-        for title, number in columns(r)
-    ]
+def _cells(r: AssessmentRecord, marks: Mapping[tuple[str, str, str], Any]) -> list[html.Td]:
+    cells = []
+    for (name, at), number in columns(r):
+        mark = marks.get((r.adversary, r.neighbouring, title_of(name, at)), "")
+        cells.append(html.Td([*_number(number, name, Claim(r.claim)), mark], className="n"))
+    return cells
 
 
-def columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
-    """Every number of one attacker, with what it is called."""
-    every = ((name, one, at) for name, one in MEASURES.items() for at in one.stated(r))
-    return [(title_of(name, at), one.of(r, *at)) for name, one, at in every]
+def columns(r: AssessmentRecord) -> list[tuple[Place, Number]]:
+    """Every number of one attacker, with where it is read."""
+    return [((name, at), one.of(r, *at)) for name, one in MEASURES.items() for at in one.stated(r)]
 
 
 def title_of(measure: str, places: Sequence[float | str]) -> str:
-    """What a number is called, with where it is read."""
-    return _TITLES[measure].format(*map(float, places))
-
-
-_TITLES = {
-    "advantage": "advantage",
-    "bayes_security": _SECURITY,
-    "success": "right at prior {:g}",
-    "tpr": "TPR at FPR {:g}",
-    "ppv": "PPV at prior {:g} and FPR {:g}",
-    "epsilon": "epsilon at delta {:g}",
-    "delta": "delta at epsilon {:g}",
-    "secret": "secret of {:g} bits in {:g} guesses",
-    "mu": "mu",
-}
-
-
-def _way(title: str, claim: Claim) -> bool | None:
-    """Which way the digits of a number are rounded: a bound to its safe side, anything else to the nearest."""
-    return title != _SECURITY if claim.proven else None
+    """What a number is called, with where it is read, as policies and targets spell it."""
+    at = (f"{name} {float(place):g}" for (name, _), place in zip(MEASURES[measure].places, places, strict=True))
+    return f"{measure}{' at ' if places else ''}{', '.join(at)}".replace("_", " ")
 
 
 def attacker(name: str, *said: str) -> list[Any]:
@@ -196,13 +180,13 @@ def attacker(name: str, *said: str) -> list[Any]:
     return [swatch(name), name, *([html.Small(", ".join(said))] if said else [])]
 
 
-def _cell(number: Number, up: bool | None, mark: Any = None) -> html.Td:
-    ends = (number.lower, number.upper)
-    enclosed = None not in ends and ends != (number.value, number.value)
-    same = shown(number.lower) == shown(number.value) == shown(number.upper)
+def _number(number: Number, measure: str, claim: Claim) -> list[Any]:
+    """A number, a bound rounded to its safe side, and both ends of what is proven where they differ from it."""
+    up = measure != "bayes_security" if claim.proven else None
+    ends = {shown(end) for end in (number.lower, number.value, number.upper)}
     around = f"{shown(number.lower, up=False)} to {shown(number.upper, up=True)}"
-    small = [] if not enclosed or same else [html.Small(around)]
-    return html.Td([shown(number.value, up=up), *small, *([] if mark is None else [mark])], className="n")
+    enclosed = None not in (number.lower, number.upper) and len(ends) > 1
+    return [shown(number.value, up=up), *([html.Small(around)] if enclosed else [])]
 
 
 def shown(value: float | None, *, up: bool | None = None) -> str:
@@ -212,9 +196,8 @@ def shown(value: float | None, *, up: bool | None = None) -> str:
 
 def left_out(skipped: Mapping[str, str]) -> list[Any]:
     """Who could not be answered, and why."""
-    return [
-        html.P([html.Strong(name), f" ({_LABELS[name]}) is left out: ", reason]) for name, reason in skipped.items()
-    ]
+    each = ((name, ATTACKERS[name].label, reason) for name, reason in skipped.items())
+    return [html.P([html.Strong(name), f" ({label}) is left out: ", reason]) for name, label, reason in each]
 
 
 def goal(target: Target) -> str:

@@ -175,6 +175,8 @@ def power_of_ppv(value: float, prior: float, fpr: float) -> float:
 def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
     """Smallest delta at which the curve implies (epsilon, delta)-DP, for any real epsilon.
 
+    One that is smaller than every number of the machine, and not 0, is the smallest of these: 0 would promise too much.
+
     Args:
         curve: trade-off curve, such as the ``curve`` of an assessment.
         epsilon: in nats.
@@ -187,7 +189,8 @@ def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
         >>> round(delta_at_epsilon(GaussianTradeOff(1.0), epsilon=1.0), 4)
         0.1269
     """
-    return float(curve.delta(_check.finite(epsilon=epsilon)))
+    found = float(curve.delta(_check.finite(epsilon=epsilon)))
+    return found or (math.ulp(0.0) if float(curve.log_delta(epsilon)) > -math.inf else 0.0)
 
 
 @_of_curve

@@ -225,6 +225,7 @@ class Calibrations(Table, Sequence[Calibration]):
         calibrations: one for each attacker that could be answered.
         skipped: the others, with the reason.
         warnings: of the ledger that was read, text by name.
+        worst: the risk that the target limits, under the worst case at each answer.
     """
 
     _leading = 2
@@ -238,7 +239,7 @@ class Calibrations(Table, Sequence[Calibration]):
     ) -> None:
         self.target, self.calibrations, self.skipped = target, tuple(calibrations), dict(skipped)
         self.warnings = dict(warnings)
-        self._worst = [one.worst_case().value for one in self.calibrations]
+        self.worst = [one.worst_case().value for one in self.calibrations]
         self._found = [one.assessment() for one in self.calibrations]
 
     @overload
@@ -264,7 +265,7 @@ class Calibrations(Table, Sequence[Calibration]):
     def rows(self) -> list[tuple[Cell, ...]]:
         return [
             (found.adversary.label, str(one.neighbouring), found.claim.value, one.value, one.achieved.value, worst)
-            for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
+            for one, worst, found in zip(self.calibrations, self.worst, self._found, strict=True)
         ]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
@@ -296,7 +297,7 @@ class Calibrations(Table, Sequence[Calibration]):
                 worst_case_achieved=strict(worst),
                 **_stated(one, found),
             )
-            for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
+            for one, worst, found in zip(self.calibrations, self.worst, self._found, strict=True)
         ]
         return Comparison(target=str(self.target), rows=rows, skipped=self.skipped, warnings=self.warnings)
 

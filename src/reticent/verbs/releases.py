@@ -31,7 +31,7 @@ class Release:
 
     mechanism: Mechanism
     ledger: Witness | None = None
-    warnings: Mapping[str, str] = field(default_factory=dict)
+    warnings: Mapping[str, str] = field(default_factory=dict, hash=False)
     said: Any = field(default=None, compare=False)
 
     def written(self) -> Any:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_named
+from reticent.adversaries.from_ledger import assess_seen
 from reticent.adversaries.report import SPOKEN, RiskDocument
+from reticent.adversaries.side_by_side import Ask
 from reticent.curves.enclosure import Interval
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
@@ -101,10 +103,19 @@ class Assess(Asking):
         Raises:
             UnsupportedError: nothing is proven for somebody who was named.
         """
-        asked = (self.mechanism, self.adversary.each, self.neighbouring, self.method, self.release.ledger)
         if self.adversary.everybody:
-            return Assessments(self, *assess_answerable(*asked))
+            return self.answerable()
+        asked = (self.mechanism, self.adversary.each, self.neighbouring, self.method, self.release.ledger)
         return Assessments(self, assess_named(*asked), {})
+
+    def answerable(self, ask: Ask = assess_seen) -> Assessments:
+        """The same, but whoever cannot be answered is left out, with the reason.
+
+        Args:
+            ask: answers for one attacker; who is asked again and again keeps what was said.
+        """
+        asked = (self.mechanism, self.adversary.each, self.neighbouring, self.method, self.release.ledger)
+        return Assessments(self, *assess_answerable(*asked, ask=ask))
 
 
 class Assessments(Table, Sequence[Assessment]):

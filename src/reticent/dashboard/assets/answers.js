@@ -68,12 +68,11 @@
   const theme = () => window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   async function answered(question, stage, signal) {
     const sent = JSON.stringify({ ...question, stage, theme: theme() });
-    const said = (question.settings.panel || "explore") === "explore" ? "message" : question.settings.panel + "-message";
     try {
       const response = await fetch("answer", { method: "POST", headers: { "Content-Type": "application/json" }, body: sent, signal });
-      return response.ok ? await response.json() : { parts: { [said]: await response.text() } };
+      return response.ok ? await response.json() : { parts: { message: await response.text() } };
     } catch (stopped) {
-      return signal?.aborted ? null : { stale: true, parts: { [said]: "The server does not answer. Start reticent dashboard again.", accuracy: "The numbers below are of earlier settings." } };
+      return signal?.aborted ? null : { stale: true, parts: { message: "The server does not answer. Start reticent dashboard again.", accuracy: "The numbers below are of earlier settings." } };
     }
   }
   function show(answer) {
@@ -98,8 +97,7 @@
     document.body.classList.toggle("unproven", answer.next === "proof");
     if (answer.parts && "field" in answer && answer.next !== "plan" && stage !== "plan") {
       window.reticent.wrong(answer.field);
-      const failed = ["message", "calibrate-message", "compare-message"].some((name) => answer.parts[name]);
-      document.querySelectorAll(".take-away button").forEach((button) => { button.disabled = failed; });
+      document.querySelectorAll(".take-away button").forEach((button) => { button.disabled = Boolean(answer.parts.message); });
     }
     if (answer.numbers) window.reticent.placed(question.settings, answer.numbers);
     show(answer);

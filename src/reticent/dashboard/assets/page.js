@@ -60,8 +60,7 @@
     if (known.folded.some((name) => settings[name] !== known.defaults[name])) document.getElementById("more").open = true;
     const goal = document.getElementById("goal-label"), place = document.getElementById("place-label");
     if (goal) goal.textContent = settings.target === "bayes-security" ? "at least" : "at most";
-    const words = { tpr: "at false alarms", epsilon: "at delta", success: "at prior" };
-    if (place) place.textContent = words[settings.target] || "at";
+    if (place) place.textContent = "at " + (known.at[settings.target] || "");
   }
   function told(text) {
     const place = document.getElementById("told");
@@ -83,7 +82,7 @@
     const plot = document.querySelector("#" + name + ".js-plotly-plot, #" + name + " .js-plotly-plot");
     if (!plot || !plot.data || !plot.data.length) { told("There is no picture yet"); return; }
     const ground = getComputedStyle(document.body).backgroundColor;
-    const layout = Object.assign({}, plot.layout, { paper_bgcolor: ground, showlegend: true, legend: { orientation: "h", y: -0.2 } });
+    const layout = Object.assign({}, plot.layout, { paper_bgcolor: ground });
     window.Plotly.downloadImage({ data: plot.data, layout }, { format: kind, width: 1000, height: 640, filename: "reticent-" + panel });
   }
 
@@ -116,7 +115,7 @@
   }
   // From here on these are the settings; the panel that is seen asks now.
   function adopt(next, at_once = true) {
-    if (next.panel !== now?.panel) window.reticent.write({ told: "", "ledger-said": "", "policy-said": "" });
+    if (next.panel !== now?.panel) window.reticent.write({ told: "", message: "", "ledger-said": "", "policy-said": "", python: "", command: "" });
     now = next;
     turn += 1;
     addFields();
@@ -260,9 +259,8 @@
   document.addEventListener("click", (event) => {
     const id = event.target.closest("button, a")?.id;
     const text = (name) => document.getElementById(name)?.textContent || "";
-    const code = document.body.dataset.panel === "calibrate" ? "calibrate-" : "";
-    if (id === "copy-python") copied(text(code + "python"), "Python");
-    if (id === "copy-command") copied(text(code + "command"), "Command");
+    if (id === "copy-python") copied(text("python"), "Python");
+    if (id === "copy-command") copied(text("command"), "Command");
     if (id === "link") copied(window.location.href, "Link");
     if (id === "png" || id === "svg") picture(id);
     const why = event.target.closest("a[href^='#why-']");
