@@ -7,11 +7,11 @@ from typing import Any
 
 from reticent.calibration import BayesSecurity, MeanRuns, Unknown
 from reticent.cli._options import mechanism_given
-from reticent.cli._refusals import leave_out
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism
 from reticent.registry import parameters_of
 from reticent.text import digits, one_of
+from reticent.verbs.request import leave_out
 
 _SEARCHED = ", as it is what is searched"
 _STAND_IN = {"sample_rate": 0.5}

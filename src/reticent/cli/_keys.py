@@ -25,21 +25,19 @@ def private_key(path: Path) -> Ed25519PrivateKey:
     return load_private_key(path, getpass(f"passphrase of {path}: ") if asked else None)
 
 
-def new_passphrase() -> str:
-    """The passphrase for a new key, from the environment or typed twice.
+def new_passphrase() -> str | None:
+    """The passphrase for a new key, typed twice; None where nobody can be asked, or the environment says it.
 
     Raises:
-        ArtifactError: there is none, or the two differ.
+        ArtifactError: the two differ.
     """
     from reticent.signing.keys import PASSPHRASE
 
-    said = os.environ.get(PASSPHRASE, "")
-    if not said and sys.stdin.isatty():
-        said = getpass("new passphrase: ")
-        if said != getpass("again: "):
-            raise ArtifactError("the two passphrases differ")
-    if not said:
-        raise ArtifactError(f"--encrypt needs a passphrase: give it in {PASSPHRASE}")
+    if os.environ.get(PASSPHRASE) or not sys.stdin.isatty():
+        return None
+    said = getpass("new passphrase: ")
+    if said != getpass("again: "):
+        raise ArtifactError("the two passphrases differ")
     return said
 
 

@@ -8,18 +8,22 @@ from typing import Any
 
 import click
 
-from reticent.cli._app import Listing, _type
+from reticent.cli._app import Listing, argument
 
-
-def several(metavar: str, help: str) -> click.Argument:
-    """Paths, of which one has to be given at least."""
-    return click.Argument(["paths"], type=_type(Path), nargs=-1, required=True, metavar=metavar, help=help)
-
-
-RUNS = several(
+RUNS = argument(
+    "paths",
+    Path,
     "RUN...",
     "The folder of a run, a ledger, a certificate, a DpEvent, or a mechanism as risk --json shows it; in JSON.",
+    many=True,
 )
+LEDGER = argument(
+    "file",
+    Path,
+    "FILE",
+    "A ledger (of reticent train or rt.watch), a DpEvent, or a mechanism as risk --json shows it; in JSON.",
+)
+LEAF = "What a file says: a ledger, a schedule, an event."
 SEVERAL = "Runs, ledgers, certificates, schedules or events."
 
 

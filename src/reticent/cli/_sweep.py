@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.cli._plan import in_file
-from reticent.cli._progress import progress_bar, reporting
+from reticent.cli._progress import note, progress_bar
 from reticent.cli._tables import print_json, print_table, say, shown
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.risk.report import Number
+from reticent.verbs.progress import reporting
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
@@ -68,7 +69,7 @@ def run_sweep(
     from reticent.training.sweep import sweep
 
     with in_file(out), progress_bar(f"sweep {out.name}") as bar:
-        found = sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar))
+        found = sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar, note))
     if json:
         print_json(_document(found))
         return

@@ -10,12 +10,10 @@ import click
 
 from reticent import _check
 from reticent.cli._app import JSON, argument, command, option
-from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
 from reticent.cli._plan import in_file, print_plan
 from reticent.cli._progress import progress_bar
-from reticent.cli._refusals import leave_out
 from reticent.cli._selection import planned, print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, cells_of, run_sweep
 from reticent.cli._tables import say
@@ -26,6 +24,8 @@ from reticent.io.files import read_bytes, write_atomic, writing
 from reticent.io.outputs import refuse_existing, refuse_overwriting
 from reticent.records.ledger import RunLedger
 from reticent.text import digits
+from reticent.verbs.engines import engine_of
+from reticent.verbs.request import leave_out
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

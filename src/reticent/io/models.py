@@ -59,11 +59,12 @@ def validated(kind: type[Model], document: Any, where: str) -> Model:
 
 def _refuse_another(kind: type[BaseModel], document: Any, where: str) -> None:
     """Refuse a document of another schema at once: its keys are not those of ``kind``."""
-    wanted = [get_args(one.annotation) for one in kind.model_fields.values() if one.alias == "schema"]
+    stated = (get_args(one.annotation) for one in kind.model_fields.values() if one.alias == "schema")
+    wanted = [names for names in stated if names]
     if not wanted or not isinstance(document, dict) or document.get("schema") in wanted[0]:
         return
-    stated = f"its schema is {_short(document['schema'])}" if "schema" in document else "it has no schema"
-    raise ArtifactError(f"{where}: {stated}, expected {wanted[0][0]}")
+    other = f"its schema is {_short(document['schema'])}" if "schema" in document else "it has no schema"
+    raise ArtifactError(f"{where}: {other}, expected {wanted[0][0]}")
 
 
 def first_problem(error: ValidationError, kind: type[BaseModel] | None = None) -> str:

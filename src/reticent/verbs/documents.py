@@ -25,7 +25,7 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.chain import chained
 from reticent.records.ledger import RunLedger, held, watched
 from reticent.risk.report import MEASURES, Questions
-from reticent.verbs.names import ATTACKERS, RELATION, Attackers, Who
+from reticent.verbs.names import ATTACKERS, BETWEEN, RELATION, Attackers, Who
 from reticent.verbs.releases import WHOLE, Release
 from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several
 from reticent.verbs.risks import OF_SECRETS
@@ -136,7 +136,7 @@ def _policy_written(policy: Policy | Path) -> str:
 
 CHECKED = replace(TEXT, schema=None, typed=None)
 """What a program says after it looked; a file cannot."""
-POLICY = Spelling(_policy, _policy_written, {"type": "string"}, Path)
+POLICY: Spelling = Spelling(_policy, _policy_written, {"type": "string"}, Path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ class Certify(Request):
         replace(TEXT, schema=None, typed=None), "Id of the key that signed the run.", None
     )
     adversary: Attackers | None = asked(ATTACKERS, "Who attacks; default: all who need no measurement.", None)
-    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
+    neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
     secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())
     guesses: tuple[float, ...] = asked(NUMBERS, "Guesses of that secret; default: 1.", (1,))
     contraction: float | None = asked(

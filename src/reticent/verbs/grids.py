@@ -22,7 +22,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.short import in_short
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import MEASURES, SPOKEN, AssessmentRecord, Measure, Number, Record, RiskDocument
+from reticent.risk.report import MEASURES, AssessmentRecord, Measure, Number, Record, RiskDocument
 from reticent.tasks import Engine, Kept, Local, Progress, Store, Task, execute
 from reticent.text import listed, owners
 from reticent.verbs.names import Who
@@ -106,10 +106,6 @@ class Grid(Table):
         each = zip(self.runs, self.documents, strict=True)
         runs = [RunRisk(**dict(found), name=run.name) for run, found in each]
         return Risks(runs=runs, left_out=dict(self.left_out))
-
-    def to_json(self) -> str:
-        """The document ``reticent.risks/1`` as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def title(self) -> str:
         return f"{len(self.runs)} releases, each by itself"

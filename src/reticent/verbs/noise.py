@@ -23,7 +23,6 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import conditions_by_whom
 from reticent.risk.report import (
-    SPOKEN,
     AssessmentRecord,
     ConditionRecord,
     Questions,
@@ -32,7 +31,7 @@ from reticent.risk.report import (
     strict,
 )
 from reticent.text import one_of, stated
-from reticent.verbs.names import ATTACKER, ATTACKERS, METHOD, RELATION, WORST, Attackers, Who
+from reticent.verbs.names import ATTACKER, ATTACKERS, BETWEEN, HOW, METHOD, RELATION, WORST, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release
 from reticent.verbs.request import Request, Spelling, asked
 from reticent.verbs.table import Cell, Table
@@ -127,8 +126,8 @@ class Compare(Request):
     release: Release = asked(RELEASE, "The release; its noise does not matter.")
     target: Target = asked(TARGET, f"What has to be reached: {forms()}.")
     adversary: Attackers = asked(ATTACKERS, "Who attacks; default: all.", Attackers.of(ALL))
-    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
-    method: Method | None = asked(METHOD, "How curves are evaluated; default: each attacker's own.", None)
+    neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
+    method: Method | None = asked(METHOD, HOW, None)
 
     def answer(self, progress: Progress | None = None) -> Calibrations:
         """The least noise against each attacker; one that cannot be answered is named with its reason.
@@ -299,10 +298,6 @@ class Calibrations(Table, Sequence[Calibration]):
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
         ]
         return Comparison(target=str(self.target), rows=rows, skipped=self.skipped, warnings=self.warnings)
-
-    def to_json(self) -> str:
-        """The document as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def theorems(self) -> list[str]:
         return [key for found in self._found for key in found.theorems]

@@ -15,9 +15,9 @@ from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import MEASURES, SPOKEN, Questions, RiskDocument
+from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
-from reticent.verbs.names import ATTACKERS, METHOD, RELATION, USUAL, Attackers, Who
+from reticent.verbs.names import ATTACKERS, BETWEEN, HOW, METHOD, RELATION, USUAL, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release
 from reticent.verbs.request import NUMBERS, Request, asked
 from reticent.verbs.table import Cell, Table
@@ -43,8 +43,8 @@ class Asking(Request):
 
     selection: Runs | None = asked(SELECTION, "The best of several runs of it is released: how many.", None)
     adversary: Attackers = asked(ATTACKERS, "Who attacks; default: the worst case.", USUAL)
-    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
-    method: Method | None = asked(METHOD, "How curves are evaluated; default: each attacker's own.", None)
+    neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
+    method: Method | None = asked(METHOD, HOW, None)
     fpr: tuple[float, ...] | None = asked(NUMBERS, "False positive rate at which the TPR is reported.", None)
     delta: tuple[float, ...] | None = asked(NUMBERS, "Delta at which epsilon is reported.", None)
     epsilon: tuple[float, ...] | None = asked(NUMBERS, "Epsilon at which delta is reported.", None)
@@ -193,10 +193,6 @@ class Assessments(Table, Sequence[Assessment]):
         """The table, with the conditions folded away below."""
         lines = "".join(f"<li>{escaped(line)}</li>" for line in self.conditions())
         return f"{super()._repr_html_()}<details><summary>Conditions</summary><ul>{lines}</ul></details>"
-
-    def to_json(self) -> str:
-        """The document ``reticent.risk/2`` as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def to_latex(self, *, interval: bool = False) -> str:
         """As of other tables; with ``interval``, each number has behind it both ends of what is proven about it."""

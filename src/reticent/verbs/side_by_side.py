@@ -23,7 +23,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import Claim
-from reticent.risk.report import MEASURES, SPOKEN, AssessmentRecord, Number, Record
+from reticent.risk.report import MEASURES, AssessmentRecord, Number, Record
 from reticent.text import digits, wrapped
 from reticent.verbs.grids import names_of
 from reticent.verbs.names import ATTACKERS, Attackers, Who
@@ -153,10 +153,6 @@ class Differences(Table):
         a, b = self.summary.names
         rows = [Difference(what=what, a=one, b=other) for what, one, other in self._rows]
         return Compared(a=a, b=b, summary=list(self.summary.learnt), differences=rows)
-
-    def to_json(self) -> str:
-        """The document ``reticent.differences/1`` as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def title(self) -> str:
         return f"{len(self._rows) or 'no'} difference{'s' * (len(self._rows) != 1)}"

@@ -1,0 +1,124 @@
+"""Where the scores of an audit come from: a run that is attacked, a file, or another tool's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from reticent.auditing import (
+    Bonferroni,
+    Design,
+    Given,
+    Guesses,
+    NormalScores,
+    Ranks,
+    Scores,
+    Split,
+    ThresholdRule,
+    import_lira,
+    import_privacy_meter,
+    load_scores,
+)
+from reticent.errors import ArtifactError, ParameterError
+from reticent.text import one_of
+from reticent.verbs.releases import check_run_folder
+from reticent.verbs.request import Spelling
+
+FORMATS = ("auto", "run", "scores", "lira", "privacy-meter")
+_LIRA_ATTACKS = ("lira", "lira-offline")
+
+
+def rule_of(text: str, seed: int) -> ThresholdRule:
+    """``normal-scores``, ``ranks:0.01,0.1``, ``given:1.5``, ``bonferroni:1,2`` or ``split:0.3`` as a type.
+
+    Raises:
+        ParameterError: it is none of these.
+    """
+    if text == "normal-scores":
+        return NormalScores()
+    name, _, rest = text.partition(":")
+    try:
+        values = tuple(float(part) for part in rest.split(","))
+    except ValueError:
+        raise ParameterError("rule", text, "a name and numbers, such as ranks:0.01,0.1") from None
+    try:
+        return _rule(name, values, text, seed)
+    except ParameterError as error:
+        allowed = f"{name} with {error.allowed}" if error.name != "rule" else error.allowed
+        raise ParameterError("rule", text, allowed) from None
+
+
+def _rule(name: str, values: tuple[float, ...], text: str, seed: int) -> ThresholdRule:
+    match name, values:
+        case "ranks", levels:
+            return Ranks(levels)
+        case "bonferroni", candidates:
+            return Bonferroni(candidates)
+        case "given", (threshold,):
+            return Given(threshold)
+        case "split", (fraction,):
+            return Split(fraction, np.random.default_rng(seed))
+    raise ParameterError("rule", text, "normal-scores or ranks:FPR,.. or given:T or bonferroni:T,.. or split:FRACTION")
+
+
+def _guesses(name: str, said: Guesses | str) -> Guesses:
+    if isinstance(said, Guesses):
+        return said
+    members, _, others = str(said).partition(",")
+    if not (members.isdecimal() and others.isdecimal()):
+        raise ParameterError(name, said, "two whole numbers MEMBERS,NON_MEMBERS")
+    return Guesses(int(members), int(others))
+
+
+GUESSES = Spelling(_guesses, lambda made: f"{made.members},{made.non_members}", {"type": "string"}, str)
+
+
+def kind_of(source: Path, stated: str) -> str:
+    """What lies at ``source``: run, scores, lira or privacy-meter; recognised by its files unless stated.
+
+    Raises:
+        ArtifactError: nothing lies there.
+    """
+    if stated != "auto":
+        return stated
+    if not source.exists():
+        raise ArtifactError(f"{source} does not exist: give a run directory or a score file")
+    if source.is_file():
+        return "scores"
+    check_run_folder(source)
+    if (source / "ledger.json").exists() or (source / "manifest.json").exists():
+        return "run"
+    if (source / "report").is_dir():
+        return "privacy-meter"
+    if not any(source.glob("experiment*")):
+        known = "a run (ledger.json), nor of Privacy Meter (report/), nor of LiRA (experiment_0_of_16/, ...)"
+        raise ArtifactError(f"{source} is neither the folder of {known}")
+    return "lira"
+
+
+def read_scores(source: Path, kind: str, attack: str, target: int, design: Design | None) -> Scores:
+    """Scores of a file or of another tool's folder; a LiRA folder is attacked with ``lira`` or ``lira-offline``.
+
+    Raises:
+        ArtifactError: it cannot be read.
+        ParameterError: there is no such model or attack.
+    """
+    if kind == "scores":
+        return load_scores(source, design)
+    if kind == "privacy-meter":
+        return import_privacy_meter(source, target)
+    from reticent.attacks.shadow_scores import lira_offline, lira_online  # keep the statistics free of attacks
+
+    shadows = import_lira(source)
+    models = len(shadows.keep)
+    if not 0 <= target < models:
+        raise ParameterError("target", target, f"the number of one of {models} models, from 0")
+    if attack not in (*_LIRA_ATTACKS, "loss"):
+        raise ParameterError("attack", attack, one_of(attack, _LIRA_ATTACKS))
+    name = "lira" if attack == "lira" else "lira-offline"
+    compare, others = (lira_online if name == "lira" else lira_offline), np.arange(models) != target
+    views = np.moveaxis(shadows.values, 2, 0)
+    score = np.mean([compare(view[target], view[others], shadows.keep[others]) for view in views], axis=0)
+    member = shadows.keep[target]
+    return Scores(score[member], score[~member], {"attack": name, "models": models, "target": target})
