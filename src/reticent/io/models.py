@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.text import did_you_mean, printable
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -85,6 +85,16 @@ def first_problem(error: ValidationError, kind: type[BaseModel] | None = None) -
     if isinstance(problem["input"], (str, int, float, bool, type(None))):
         return f"{key}: {reason}, got {_short(problem['input'])}"
     return f"{key}: {reason}"
+
+
+def refused(error: ValidationError) -> ParameterError:
+    """The first complaint of a pydantic validation as an error about an argument."""
+    problem = error.errors(include_url=False)[0]
+    name = printable(".".join(str(part) for part in problem["loc"]), 200)
+    if problem["type"] in ("extra_forbidden", "missing"):
+        missing = problem["type"] == "missing"
+        return ParameterError(name, None, "given" if missing else "left out: there is no such setting", shown=False)
+    return ParameterError(name, problem["input"], problem["msg"].removeprefix("Input should be "))
 
 
 def _near(key: str, kind: type[BaseModel] | None) -> str:

@@ -206,7 +206,8 @@ class Certify(Request):
                 wanted = "a mechanism, if adversary, neighbouring or created is given"
                 raise ParameterError("what", type(source).__name__, wanted)
             asked = {"questions": self.questions, "contraction": self.contraction, "policy": limits}
-            return Certified(_of_run(source, said, self.publish, {**asked, "progress": progress}))
+            where = str(self.release) if isinstance(self.release, (str, Path)) else "this"
+            return Certified(_of_run(source, where, said, self.publish, {**asked, "progress": progress}))
         known = {"subject": OF_PARAMETERS, "created": self.created or datetime.now(UTC).date().isoformat()}
         known |= {name: text for name, text in said.items() if text is not None}
         chosen = usual = standard_adversaries(contraction=self.contraction)
@@ -308,12 +309,16 @@ def _named(release: Any, place: int) -> OneRelease:
 
 def _of_run(
     source: Any,
+    where: str,
     said: dict[str, Any],
     publish: tuple[str, ...],
     asked: dict[str, Any],
 ) -> Certificate:
     ledger: RunLedger | None = held(source)
-    if ledger is None or ledger.diagnostics is None:
+    if ledger is not None and ledger.diagnostics is None:
+        what = "has the public part of a ledger, without the diagnostics that a certificate is made from"
+        raise ArtifactError(f"{where} {what}: certify the run, its ledger.json, or the complete certificate.json")
+    if ledger is None:
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     of_run = source is not ledger and ledger.config is not None
     more: dict[str, str | None] = {"weights_sha256": _weights_of(source)} if of_run else {}
