@@ -37,7 +37,7 @@ _FILE = LEAF + " All its noise is scaled by one factor."
 
 def _of_file() -> click.Command:
     def ask(given: dict[str, Any]) -> Calibrate:
-        name, _ = unknown_of({_SCALE: NoiseScale()}, given["unknown"])
+        name = unknown_of({_SCALE: NoiseScale()}, given["unknown"])
         runs = runs_typed(given if name == _SCALE else runs_searched(given))
         who = _one_attacker(given["adversary"], given)
         return made(Calibrate, given, release=given["file"], adversary=who, unknown=name, selection=runs)
@@ -53,7 +53,7 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
 
     def ask(given: dict[str, Any]) -> Calibrate:
         TARGET.read("target", given["target"])  # before fields are missed that it may need
-        name, _ = unknown_of(unknowns_of(kind), given["unknown"])
+        name = unknown_of(unknowns_of(kind), given["unknown"])
         stated, attackers = told_apart(kind, [given["adversary"]], given)
         release, who = release_of(kind, name, stated), _one_attacker(given["adversary"], attackers)
         return made(Calibrate, given, release=release, adversary=who, unknown=name)

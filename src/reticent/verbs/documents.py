@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -63,8 +62,7 @@ class Certified(Table):
     def rows(self) -> list[tuple[Cell, ...]]:
         found: list[tuple[Cell, ...]] = []
         for record in self.certificate.assessments:
-            numbers = [MEASURES[name].of(record, *at).value for name, at in self._stated()]
-            cells = [math.inf if number is None else number for number in numbers]
+            cells = [MEASURES[name].of(record, *at).most for name, at in self._stated()]
             found.append((record.label, record.neighbouring, record.claim, *cells))
         return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -126,7 +125,7 @@ class Grid(Table):
         for run, released, document in zip(self.runs, self.mechanisms, self.documents, strict=True):
             facts = {"run": run.name, "release": in_short(released), **document.mechanism}
             for one in document.assessments:
-                shown = [None if (x := _number(m, one, at)) is None else _finite(x) for m, at in self._asked]
+                shown = [None if (x := _number(m, one, at)) is None else x.most for m, at in self._asked]
                 first, last = ([facts[name] for name in names] for names in (self._first, self._last))
                 rows.append((*first, one.label, one.neighbouring, one.claim, *shown, *last))
         return rows
@@ -350,10 +349,6 @@ def _whose(names: Sequence[str]) -> str:
 def _number(measure: Measure, record: AssessmentRecord, at: tuple[float, ...]) -> Number | None:
     """The number of a record; None where this attacker has none."""
     return measure.of(record, *at) if at in [tuple(map(float, known)) for known in measure.stated(record)] else None
-
-
-def _finite(number: Number) -> float:
-    return math.inf if number.value is None else number.value
 
 
 def _differing(records: Sequence[Mapping[str, Any]], otherwise: tuple[str, ...]) -> tuple[str, ...]:

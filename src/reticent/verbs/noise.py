@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -31,15 +31,14 @@ from reticent.risk.report import (
     strict,
 )
 from reticent.text import one_of, stated
+from reticent.verbs.curves import Curves
 from reticent.verbs.names import ATTACKER, ATTACKERS, BETWEEN, HOW, METHOD, RELATION, WORST, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release
 from reticent.verbs.request import Request, Spelling, asked
-from reticent.verbs.table import Cell, Table
+from reticent.verbs.table import Cell
 from reticent.verbs.targets import TARGET, target_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from reticent.pairs.runs import Runs
 
 Progress = Callable[[str], None]
@@ -67,6 +66,21 @@ def _written(unknown: Unknown | str) -> str:
 
 _ANYWHERE: dict[str, Unknown] = {"noise-scale": NoiseScale(), "mean-runs": MeanRuns()}
 """What may be searched in any release, by name."""
+
+
+def unknown_called(name: str | None, kinds: Mapping[str, Unknown]) -> tuple[str, Unknown]:
+    """What is searched, with its name; the first where none is stated.
+
+    Raises:
+        ParameterError: there is nothing of this name.
+    """
+    meant = next(iter(kinds)) if name is None else name
+    for known, kind in kinds.items():
+        if meant in (known, kind.name):
+            return known, kind
+    raise ParameterError("unknown", meant, one_of(meant, kinds))
+
+
 UNKNOWN = Spelling(_unknown, _written, {"type": "string"}, str)
 
 
@@ -92,12 +106,7 @@ class Calibrate(Request):
         """
         if isinstance(self.unknown, Unknown):
             return _written(type(self.unknown)()), self.unknown
-        kinds = {**unknowns_of(type(self.release.mechanism.base)), **_ANYWHERE}
-        name = next(iter(kinds)) if self.unknown is None else self.unknown
-        for known, kind in kinds.items():
-            if name in (known, kind.name):
-                return known, kind
-        raise ParameterError("unknown", name, one_of(name, kinds))
+        return unknown_called(self.unknown, {**unknowns_of(type(self.release.mechanism.base)), **_ANYWHERE})
 
     def answer(self, progress: Progress | None = None) -> Calibrated:
         """The value that meets the target.
@@ -216,7 +225,7 @@ def _stated(answer: Calibration, found: Assessment) -> dict[str, Any]:
     }
 
 
-class Calibrations(Table, Sequence[Calibration]):
+class Calibrations(Curves[Calibration]):
     """Calibrations to one target: a sequence, and a table with the worst case at each answer.
 
     Attributes:
@@ -240,17 +249,11 @@ class Calibrations(Table, Sequence[Calibration]):
         self._worst = [one.worst_case().value for one in self.calibrations]
         self._found = [one.assessment() for one in self.calibrations]
 
-    @overload
-    def __getitem__(self, index: int) -> Calibration: ...
+    def _each(self) -> Sequence[Calibration]:
+        return self.calibrations
 
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Calibration, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Calibration | tuple[Calibration, ...]:
-        return self.calibrations[index]
-
-    def __len__(self) -> int:
-        return len(self.calibrations)
+    def _curves(self) -> Sequence[Assessment]:
+        return self._found
 
     def title(self) -> str:
         return f"target {self.target}"
@@ -279,10 +282,6 @@ class Calibrations(Table, Sequence[Calibration]):
         left_out = (f"{name} left out: {reason}" for name, reason in self.skipped.items())
         return [*rests, *left_out, *(f"! {key}: {text}" for key, text in self.warnings.items())]
 
-    def conditions(self) -> list[str]:
-        """What the numbers rest on, worst status first: one sentence each."""
-        return conditions_by_whom((found.adversary.name, found.conditions) for found in self._found)
-
     @cached_property
     def document(self) -> Any:
         """Every answer with its claim and what it rests on, as ``reticent compare --json`` prints it."""
@@ -298,22 +297,6 @@ class Calibrations(Table, Sequence[Calibration]):
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
         ]
         return Comparison(target=str(self.target), rows=rows, skipped=self.skipped, warnings=self.warnings)
-
-    def theorems(self) -> list[str]:
-        return [key for found in self._found for key in found.theorems]
-
-    def plot(
-        self,
-        ax: Sequence[Axes] | Axes | None = None,
-        panels: Sequence[str] | str | None = None,
-        *,
-        style: str = "attackers",
-        legend: bool = True,
-    ) -> list[Any]:
-        """Draw each attacker's curve at its own answer; see ``reticent.verbs.plots.plot``."""
-        from reticent.verbs.plots import plot
-
-        return plot(self._found, ax, panels, style=style, legend=legend)
 
 
 class Calibrated(Calibrations):

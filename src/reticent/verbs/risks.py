@@ -14,17 +14,15 @@ from reticent.curves.enclosure import Interval
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.proofs import conditions_by_whom
 from reticent.risk.report import MEASURES, Questions, RiskDocument
 from reticent.text import by_whom, escaped, one_of
+from reticent.verbs.curves import Curves
 from reticent.verbs.names import ATTACKERS, BETWEEN, HOW, METHOD, RELATION, USUAL, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release
 from reticent.verbs.request import NUMBERS, Request, asked
-from reticent.verbs.table import Cell, Table
+from reticent.verbs.table import Cell
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from reticent.pairs.runs import Runs
     from reticent.records.ledger import RunLedger
 
@@ -106,7 +104,7 @@ class Assess(Asking):
         return Assessments(self, assess_named(*asked), {})
 
 
-class Assessments(Table, Sequence[Assessment]):
+class Assessments(Curves[Assessment]):
     """Assessments of one release: a sequence, and a table of the numbers that people ask for.
 
     ``result["relaxed"]`` is the first assessment of that attacker; ``result[0]`` the first of all.
@@ -132,22 +130,24 @@ class Assessments(Table, Sequence[Assessment]):
         """Where the curves are read."""
         return self.request.questions
 
+    def _each(self) -> Sequence[Assessment]:
+        return self.assessments
+
+    _curves = _each
+
     @overload
     def __getitem__(self, index: int | str) -> Assessment: ...
 
     @overload
-    def __getitem__(self, index: slice) -> tuple[Assessment, ...]: ...
+    def __getitem__(self, index: slice) -> Sequence[Assessment]: ...
 
-    def __getitem__(self, index: int | str | slice) -> Assessment | tuple[Assessment, ...]:
+    def __getitem__(self, index: int | str | slice) -> Assessment | Sequence[Assessment]:
         if not isinstance(index, str):
-            return self.assessments[index]
+            return super().__getitem__(index)
         for assessment in self.assessments:
             if assessment.adversary.name == index:
                 return assessment
         raise ParameterError("attacker", index, one_of(index, [a.adversary.name for a in self.assessments]))
-
-    def __len__(self) -> int:
-        return len(self.assessments)
 
     @cached_property
     def document(self) -> RiskDocument:
@@ -186,8 +186,7 @@ class Assessments(Table, Sequence[Assessment]):
 
     def conditions(self) -> list[str]:
         """What the numbers rest on, worst status first, and what else to know: one sentence each."""
-        rests = conditions_by_whom((one.adversary.name, one.conditions) for one in self.assessments)
-        return [*rests, *by_whom((one.adversary.name, one.notes) for one in self.assessments)]
+        return [*super().conditions(), *by_whom((one.adversary.name, one.notes) for one in self.assessments)]
 
     def _repr_html_(self) -> str:
         """The table, with the conditions folded away below."""
@@ -200,19 +199,6 @@ class Assessments(Table, Sequence[Assessment]):
 
     def theorems(self) -> list[str]:
         return [key for one in self.document.assessments for key in one.theorems]
-
-    def plot(
-        self,
-        ax: Sequence[Axes] | Axes | None = None,
-        panels: Sequence[str] | str | None = None,
-        *,
-        style: str = "attackers",
-        legend: bool = True,
-    ) -> list[Any]:
-        """Draw the curves; see ``reticent.verbs.plots.plot``."""
-        from reticent.verbs.plots import plot
-
-        return plot(self.assessments, ax, panels, style=style, legend=legend)
 
 
 @hinting

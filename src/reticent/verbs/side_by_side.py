@@ -117,7 +117,7 @@ class Summary(Table):
         """One row for each number; the difference of two infinite ones is nothing that can be said."""
         found: list[tuple[Cell, ...]] = []
         for one in self.learnt:
-            a, b = (math.inf if x.value is None else x.value for x in (one.a, one.b))
+            a, b = one.a.most, one.b.most
             difference = None if math.isinf(a) and math.isinf(b) else b - a
             more = "same" if one.more == "same" else one.more.upper() + " by its bound" * (not one.apart)
             claim = " / ".join(dict.fromkeys(one.claims))
@@ -290,7 +290,7 @@ def _learnt(a: Sequence[AssessmentRecord], b: Sequence[AssessmentRecord]) -> Ite
         for measure in (MEASURES["advantage"], MEASURES["epsilon"]):
             for at in (at for at in measure.stated(one) if at in measure.stated(other)):
                 first, second = measure.of(one, *at), measure.of(other, *at)
-                x, y = (math.inf if number.value is None else number.value for number in (first, second))
+                x, y = first.most, second.most
                 yield Learnt(
                     attacker=one.label,
                     neighbouring=one.neighbouring,
