@@ -651,7 +651,7 @@ MUTANTS = (
     Mutant("gate: silence of one of several", "OneRelease.cited", Put("tuple(sorted(ledger.unstated - ledger.vouches().keys()))", "()"), "tests/certificates/test_silence.py"),
     Mutant("gate: silence of several is assumed", "_assessments", Put("inputs.declared.silent", "()"), "tests/certificates/test_silence.py"),
     Mutant("gate: what a warning denies", "Checked.reservations", Put("(false := denied(self.document)) is not None", "(false := str())"), "tests/certificates/test_verdicts.py"),
-    Mutant("gate: a register of another relation", "_registered", Put("between in wanted.demanded", "True"), "tests/cli/test_register.py"),
+    Mutant("gate: a register of another relation", "gate.registered", Put("between in policy.demanded", "True"), "tests/cli/test_register.py"),
     Mutant("register: silence", "register._released", Put("tuple(sorted(certificate.silent))", "()"), "tests/certificates/test_register.py"),
     Mutant("register: silence about persons", "Register.reservations", Put("any(persons(one.mechanism) is None for one in known)", "False"), "tests/certificates/test_register.py"),
     Mutant("subjects: of a run", "Certificate.subject_given", Drop("named"), "tests/certificates/test_declared_text.py"),

@@ -46,25 +46,38 @@ class Listing(click.Group):
         name: of the group.
         lines: says one line about each command, by name.
         make: builds the command of a name.
+        paths: where a path is typed in place of a name, the last command is meant.
         more: of ``click.Group``.
     """
 
     def __init__(
-        self, name: str, lines: Callable[[], Mapping[str, str]], make: Callable[[str], click.Command], **more: Any
+        self,
+        name: str,
+        lines: Callable[[], Mapping[str, str]],
+        make: Callable[[str], click.Command],
+        *,
+        paths: bool = False,
+        **more: Any,
     ) -> None:
         super().__init__(name, no_args_is_help=True, **more)
-        self._lines, self._make = lines, make
+        self._lines, self._make, self._paths = lines, make, paths
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._lines())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self._make(cmd_name) if cmd_name in self._lines() else None
+        meant = self._meant(cmd_name)
+        return self._make(meant) if meant in self._lines() else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if not args[0].startswith("-") and args[0] not in self._lines():
-            ctx.fail(f"{args[0]!r} is not {one_of(args[0], self._lines())}")
-        return super().resolve_command(ctx, args)
+        meant = self._meant(args[0])
+        if not meant.startswith("-") and meant not in self._lines():
+            ctx.fail(f"{meant!r} is not {one_of(meant, self._lines())}")
+        return super().resolve_command(ctx, args if meant == args[0] else [meant, *args])
+
+    def _meant(self, word: str) -> str:
+        path = not word.startswith("-") and ("/" in word or word.endswith(".json") or os.path.lexists(word))
+        return list(self._lines())[-1] if self._paths and path and word not in self._lines() else word
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

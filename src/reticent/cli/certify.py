@@ -17,7 +17,7 @@ from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.cli._app import argument, option
 from reticent.cli._asking import asking, made
-from reticent.cli._keys import consents_of, private_key, signer_of
+from reticent.cli._keys import private_key
 from reticent.cli._options import mechanism_options, selected
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, say
@@ -30,8 +30,9 @@ from reticent.mechanisms import DPSGD, Mechanism
 from reticent.registry import gathered
 from reticent.samplers import INDEPENDENT
 from reticent.text import did_you_mean, one_of
+from reticent.training.rundir import check_run_folder, signer_of
 from reticent.verbs.documents import Certify
-from reticent.verbs.releases import check_run_folder, dpsgd
+from reticent.verbs.releases import dpsgd
 from reticent.verbs.request import leave_out
 
 if TYPE_CHECKING:
@@ -66,9 +67,8 @@ def _ask(given: dict[str, Any]) -> Certify:
     _check_declaration({name: given[name] for name in _OF_RUNS})
     if given["contraction"] is not None:
         _check.rate(contraction=given["contraction"])
-    consents = consents_of(given["publish"])
     release = (source, *more) if more else _mechanism(parameters) if alone else source
-    return made(Certify, given, release=release, publish=consents)
+    return made(Certify, given, release=release)
 
 
 def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:

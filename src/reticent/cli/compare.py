@@ -24,7 +24,6 @@ from reticent.cli._options import (
     told_apart,
     who_attacks,
 )
-from reticent.cli._paths import OfPaths
 from reticent.cli._tables import print_conditions, print_table, say, say_warnings
 from reticent.mechanisms import Mechanism
 from reticent.verbs.noise import Calibrations, Compare
@@ -106,12 +105,11 @@ def _show(found: Calibrations, given: Mapping[str, Any]) -> None:
 
 
 ASKED = {Compare: showing(_show), Differ: showing(_show_two)}
-compare = OfPaths(
-    per_mechanism(
-        "compare",
-        "The noise that each attacker would allow.",
-        _of_kind,
-        {"run": (_RUN, _of_run), "files": (_TWO, _side_by_side)},
-        lambda kind: _NOISE in kind.searched(),
-    )
+compare = per_mechanism(
+    "compare",
+    "The noise that each attacker would allow.",
+    _of_kind,
+    {"run": (_RUN, _of_run), "files": (_TWO, _side_by_side)},
+    lambda kind: _NOISE in kind.searched(),
+    paths=True,
 )

@@ -12,7 +12,7 @@ from reticent.cli._app import argument
 from reticent.cli._asking import asking, told
 from reticent.io.files import strays
 from reticent.text import printable
-from reticent.verbs.releases import check_run_folder
+from reticent.training.rundir import check_run_folder
 from reticent.verbs.watching import Lint
 
 

@@ -21,7 +21,7 @@ from reticent.cli._options import (
     told_apart,
     who_attacks,
 )
-from reticent.cli._paths import RUNS, SEVERAL, OfPaths
+from reticent.cli._paths import RUNS, SEVERAL
 from reticent.cli._tables import print_risk, say, say_warnings
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Mechanism
@@ -82,6 +82,5 @@ def _show(found: Assessments, given: Mapping[str, Any]) -> None:
 
 
 ASKED: dict[type[Request], Do] = {Assess: showing(_show), AssessEach: _each}
-risk = OfPaths(
-    per_mechanism("risk", "Risk of a release under each attacker.", _of_kind, {"ledger": (SEVERAL, _of_files)})
-)
+_LEAVES = {"ledger": (SEVERAL, _of_files)}
+risk = per_mechanism("risk", "Risk of a release under each attacker.", _of_kind, _LEAVES, paths=True)

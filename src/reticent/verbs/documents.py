@@ -16,7 +16,8 @@ from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, run_
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import Policy, load_policy
-from reticent.certificates.schema import OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
+from reticent.certificates.schema import CONSENTS, OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
+from reticent.certificates.together import OneRelease, released_together
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
@@ -26,10 +27,9 @@ from reticent.records.ledger import RunLedger, held, watched
 from reticent.risk.report import MEASURES, Questions
 from reticent.verbs.names import ATTACKERS, BETWEEN, RELATION, Attackers, Who
 from reticent.verbs.releases import WHOLE, Release
-from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several
+from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several, word
 from reticent.verbs.risks import OF_SECRETS
 from reticent.verbs.table import Cell, Table
-from reticent.verbs.together import OneRelease, released_together
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -132,6 +132,8 @@ def _policy_written(policy: Policy | Path) -> str:
     return str(policy)
 
 
+_CONSENTS = several(word(*CONSENTS))
+PUBLISH = replace(_CONSENTS, read=lambda name, said: tuple(x for x in CONSENTS if x in _CONSENTS.read(name, said)))
 CHECKED = replace(TEXT, schema=None, typed=None)
 """What a program says after it looked; a file cannot."""
 POLICY: Spelling = Spelling(_policy, _policy_written, {"type": "string"}, Path)
@@ -149,11 +151,9 @@ class Certify(Request):
     expires: str | None = asked(TEXT, "Date from which it must not be relied on.", None)
     created: str | None = asked(TEXT, "Date of a certificate of parameters; default: today.", None)
     publish: tuple[str, ...] = asked(
-        several(TEXT), "Show about your own records: names (of files and columns) or accuracy.", ()
+        PUBLISH, "Show about your own records: names (of files and columns) or accuracy.", ()
     )
-    run_signed_by: str | None = asked(
-        replace(TEXT, schema=None, typed=None), "Id of the key that signed the run.", None
-    )
+    run_signed_by: str | None = asked(CHECKED, "Id of the key that signed the run.", None)
     adversary: Attackers | None = asked(ATTACKERS, "Who attacks; default: all who need no measurement.", None)
     neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
     secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 
 from reticent.adversaries import Method, WorstCase
 from reticent.attacks.base import ATTACKS
+from reticent.attacks.sources import FORMATS, kind_of, read_scores
 from reticent.auditing.one_run import Guesses
 from reticent.auditing.report import DEFAULT_FPRS, AuditReport
 from reticent.auditing.report import audit as judge
 from reticent.auditing.scores import Design, Scores
+from reticent.auditing.spelling import guesses_of, rule_of
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.auditing.verdict import Finding
 from reticent.curves import GaussianTradeOff, TradeOff
@@ -24,7 +26,7 @@ from reticent.errors import ParameterError, needing
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
-from reticent.verbs.engines import ENGINES, engine_of
+from reticent.tasks.engines import ENGINES, engine_of
 from reticent.verbs.names import ATTACKERS, BETWEEN, HOW, METHOD, RELATION, Attackers
 from reticent.verbs.progress import Say, counted, reporting
 from reticent.verbs.releases import mechanism_of
@@ -40,6 +42,7 @@ from reticent.verbs.request import (
     SEED,
     TEXT,
     Request,
+    Spelling,
     asked,
     leave_out,
     member,
@@ -47,7 +50,6 @@ from reticent.verbs.request import (
     word,
 )
 from reticent.verbs.risks import Assess
-from reticent.verbs.scoring import FORMATS, GUESSES, kind_of, read_scores, rule_of
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -129,6 +131,12 @@ class Audited(Table):
         return any(verdict.finding is Finding.INCONSISTENT for verdict in self.report.verdicts.values())
 
 
+GUESSES = Spelling(
+    lambda _, said: said if isinstance(said, Guesses) else guesses_of(str(said)),
+    lambda made: f"{made.members},{made.non_members}",
+    {"type": "string"},
+    str,
+)
 _COINS = " unless the design is one-run"
 _SCORED = " for scores, which an attack has given already"
 NO_RELEASE = " unless --noise-multiplier or --claim is given"

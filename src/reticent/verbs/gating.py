@@ -10,13 +10,12 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from reticent.calibration.spelling import target_of
 from reticent.certificates import gate_report
 from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems, weights_problems
-from reticent.certificates.gate import check
+from reticent.certificates.gate import check, registered
 from reticent.certificates.gate_report import GateReport, GateReports, Judged, Reports
 from reticent.certificates.policy import Policy, load_policy
-from reticent.certificates.register import TORN, Register, read_register
+from reticent.certificates.register import Register, read_register
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import ROUNDING, Verification, verify
@@ -134,7 +133,7 @@ class Gate(Request):
         opened, judged = cache(self._opened), []
         for number, one in enumerate(self.certificate, 1):
             path = one if isinstance(one, Path) else None
-            name = f"certificate {number}" if path is None else str(path)
+            where = f"certificate {number}" if path is None else str(path)
             try:
                 with nullcontext() if path is None else around(path):
                     document, problems = (one, []) if isinstance(one, Certificate) else read_document(one)
@@ -144,12 +143,14 @@ class Gate(Request):
                 if not there and len(self.certificate) == 1:
                     raise
                 what = "the certificate verifies" if there else "the certificate can be read"
-                judged.append(Judged(name, None, [Check(what, False, str(error))], read=there))
+                judged.append(Judged(where, None, [Check(what, False, str(error))], read=there))
                 continue
             checks = self._checks(document, outcome, wanted, problems)
-            checks += [] if self.register is None else self._registered(document, wanted, *opened())
+            if self.register is not None:
+                name, budget, head = self.register_name, self.register_budget, self.register_head
+                checks += registered(document, wanted, *opened(), name=name, budget=budget, head=head)
             known = tuple(Checked(document, outcome, (), (), self.key is not None).reservations())
-            judged.append(Judged(name, document, checks, known))
+            judged.append(Judged(where, document, checks, known))
         return Gated(judged)
 
     def _checks(
@@ -166,29 +167,6 @@ class Gate(Request):
         path, key = PATH.read("register", self.register), PATH.read("register_key", self.register_key)
         found = read_register(path, [load_public_key(key)])
         return found, found.spent()
-
-    def _registered(self, document: Certificate, wanted: Policy, found: Register, spent: float) -> list[Check]:
-        entered, head, between = found.holds(document), self.register_head, found.opened.neighbouring
-        notes = [TORN] if found.torn else []
-        notes += ["whether it is an old one was not asked (--register-head)"] if head is None else []
-        how = "; ".join([f"{found.opened.data}: {'entered' if entered else 'not entered'}", *notes])
-        kept = f"{found.left(spent)} ({between}, for a plan)"
-        checks = [
-            Check("the release is in the register", entered, how),
-            Check("all releases keep the budget", found.budget.met_by(spent), kept),
-            Check("the register is of a relation of the policy", between in wanted.demanded, between),
-        ]
-        if head is not None:
-            there = found.reaches(head)
-            said = f"the head {'is' if there else 'is not'} in it: {head}"
-            checks.append(Check("the register is no old one", there, said))
-        if self.register_name is not None:
-            same = found.opened.data == self.register_name
-            checks.append(Check("the register is of the data", same, found.opened.data))
-        if self.register_budget is not None:
-            same = found.budget == target_of(self.register_budget)
-            checks.append(Check("the register has the budget", same, found.opened.budget))
-        return checks
 
 
 @hinting

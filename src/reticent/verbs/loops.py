@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from reticent.errors import ArtifactError, ParameterError, needing
-from reticent.io import yaml
+from reticent.attacks.claims import KEYS, read_claim
+from reticent.errors import ParameterError, needing
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD
 from reticent.risk.report import Record
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from reticent.attacks.mechanics import MechanicsReport
     from reticent.attacks.white_box import TrainFunction
 
-_LARGEST_CLAIM = 4096
-_WHOLE = ("steps", "batch_size", "dataset_size")
-_KEYS = ("noise_multiplier", "sample_rate", "max_grad_norm", *_WHOLE)
 _WHAT = "New runs of the loop on chosen records were audited: this says nothing about a model that it released before."
 
 
@@ -101,7 +97,7 @@ class AuditLoop(Request):
 
     verb = "audit_loop"
     function: str = asked(TEXT, "Called as function(model, data, claim).", word="MODULE:FUNCTION")
-    claim: Path = asked(PATH, "YAML: " + ", ".join(_KEYS) + ".")
+    claim: Path = asked(PATH, "YAML: " + ", ".join(KEYS) + ".")
     significance: float = asked(FRACTION, "Probability of accusing a correct loop, at most.", 0.001)
     workers: int = asked(COUNT, "Processes in which the loop runs.", 2)
     seed: int = asked(SEED, "Seed of the audit's own choices.", 0)
@@ -138,44 +134,3 @@ def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> Mechani
     if getattr(claim, "training", None) is None:
         raise ParameterError("claim", type(claim).__name__, "DP-SGD: rt.dpsgd(...) with batch and dataset size")
     return hinting(run)(train_fn, claim, **options)
-
-
-def read_claim(path: Path) -> DPSGD:
-    """A flat YAML mapping of names to numbers; of rate, batch and data size any two are enough.
-
-    Raises:
-        ArtifactError: the file cannot be read, is no such mapping, or lacks a key.
-        ParameterError: a number is outside its domain.
-    """
-    document = yaml.load_file(path, yaml.Limits(size=_LARGEST_CLAIM))
-    if not isinstance(document, dict):
-        raise ArtifactError(f"{path}: must be a mapping of names to numbers")
-    for name, value in document.items():
-        if name not in _KEYS:
-            raise ArtifactError(f"{path}: {name[:60]!r} is not one of {', '.join(_KEYS)}")
-        _check_number(path, name, value)
-    return _claim(path, document)
-
-
-def _check_number(path: Path, name: str, value: object) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole and (name in _WHOLE or not isinstance(value, float)):
-        kind = "a whole number" if name in _WHOLE else "a number"
-        shown = value[:60] if isinstance(value, str) else "a list or mapping" if value else value
-        raise ArtifactError(f"{path}: {name} must be {kind}, got {shown!r}")
-
-
-def _claim(path: Path, given: Mapping[str, Any]) -> DPSGD:
-    for name in ("noise_multiplier", "steps"):
-        if name not in given:
-            raise ArtifactError(f"{path}: lacks {name}")
-    rate, batch, size = (given.get(name) for name in ("sample_rate", "batch_size", "dataset_size"))
-    if rate is None and batch and size:
-        rate = batch / size
-    if batch is None and rate and size:
-        batch = max(1, round(rate * size))
-    if size is None and batch and rate:
-        size = round(batch / rate)
-    if rate is None or batch is None or size is None:
-        raise ArtifactError(f"{path}: needs two of sample_rate, batch_size and dataset_size")
-    return DPSGD(**{**given, "sample_rate": rate, "batch_size": batch, "dataset_size": size})

@@ -124,16 +124,6 @@ def mechanism_of(what: Any, name: str = "mechanism") -> Mechanism:
     raise ParameterError(name, None if what is None else type(what).__name__, hint)
 
 
-def check_run_folder(path: Path) -> None:
-    """Refuse the folder that ``certify CONFIG`` writes: the run is one deeper.
-
-    Raises:
-        ArtifactError: it is that folder; the text names the run.
-    """
-    if (path / "run" / "manifest.json").is_file() and not (path / "manifest.json").exists():
-        raise ArtifactError(f"{path} is the folder of a certificate; its run is {path / 'run'}")
-
-
 def _what(name: str, said: Any) -> Any:
     """What is certified, or several of it; a document of a file is read."""
     if isinstance(said, (list, tuple)):

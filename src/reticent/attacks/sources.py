@@ -6,72 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.auditing import (
-    Bonferroni,
-    Design,
-    Given,
-    Guesses,
-    NormalScores,
-    Ranks,
-    Scores,
-    Split,
-    ThresholdRule,
-    import_lira,
-    import_privacy_meter,
-    load_scores,
-)
+from reticent.auditing import Design, Scores, import_lira, import_privacy_meter, load_scores
 from reticent.errors import ArtifactError, ParameterError
 from reticent.text import one_of
-from reticent.verbs.releases import check_run_folder
-from reticent.verbs.request import Spelling
+from reticent.training.rundir import check_run_folder
 
 FORMATS = ("auto", "run", "scores", "lira", "privacy-meter")
 _LIRA_ATTACKS = ("lira", "lira-offline")
-
-
-def rule_of(text: str, seed: int) -> ThresholdRule:
-    """``normal-scores``, ``ranks:0.01,0.1``, ``given:1.5``, ``bonferroni:1,2`` or ``split:0.3`` as a type.
-
-    Raises:
-        ParameterError: it is none of these.
-    """
-    if text == "normal-scores":
-        return NormalScores()
-    name, _, rest = text.partition(":")
-    try:
-        values = tuple(float(part) for part in rest.split(","))
-    except ValueError:
-        raise ParameterError("rule", text, "a name and numbers, such as ranks:0.01,0.1") from None
-    try:
-        return _rule(name, values, text, seed)
-    except ParameterError as error:
-        allowed = f"{name} with {error.allowed}" if error.name != "rule" else error.allowed
-        raise ParameterError("rule", text, allowed) from None
-
-
-def _rule(name: str, values: tuple[float, ...], text: str, seed: int) -> ThresholdRule:
-    match name, values:
-        case "ranks", levels:
-            return Ranks(levels)
-        case "bonferroni", candidates:
-            return Bonferroni(candidates)
-        case "given", (threshold,):
-            return Given(threshold)
-        case "split", (fraction,):
-            return Split(fraction, np.random.default_rng(seed))
-    raise ParameterError("rule", text, "normal-scores or ranks:FPR,.. or given:T or bonferroni:T,.. or split:FRACTION")
-
-
-def _guesses(name: str, said: Guesses | str) -> Guesses:
-    if isinstance(said, Guesses):
-        return said
-    members, _, others = str(said).partition(",")
-    if not (members.isdecimal() and others.isdecimal()):
-        raise ParameterError(name, said, "two whole numbers MEMBERS,NON_MEMBERS")
-    return Guesses(int(members), int(others))
-
-
-GUESSES = Spelling(_guesses, lambda made: f"{made.members},{made.non_members}", {"type": "string"}, str)
 
 
 def kind_of(source: Path, stated: str) -> str:
