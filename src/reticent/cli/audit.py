@@ -17,7 +17,6 @@ from reticent.cli._audit_output import print_audit
 from reticent.cli._options import adversaries_of, told_apart, who_attacks
 from reticent.cli._progress import note, waiting
 from reticent.io.outputs import refuse_existing
-from reticent.mechanisms import Gaussian
 from reticent.verbs.evidence import NO_RELEASE, Audit
 from reticent.verbs.names import WORST
 from reticent.verbs.request import leave_out
@@ -31,12 +30,12 @@ _OF_ONE_RECORD = (
 def _ask(given: dict[str, Any]) -> Audit:
     """The request; what attackers take is told apart from what the release takes."""
     request, names = made(Audit, given), given["against"]
-    claimed = Gaussian(1.0) if request.kind == "run" else request.claimed  # a run says what it released
+    claimed = None if request.kind == "run" else request.claimed  # a run says what it released
     attackers = {str(one.name): given[str(one.name)] for one in _WHO[1:]}
-    if claimed is None:
-        leave_out({} if names else attackers, NO_RELEASE)
-    else:
+    if claimed is not None:
         _, attackers = told_apart(type(claimed), names or [WORST.name], {**given, **attackers})
+    elif request.kind != "run" and not names:
+        leave_out(attackers, NO_RELEASE)
     if not names and all(value is None for value in attackers.values()):
         return request
     return replace(request, against=adversaries_of(names or [WORST.name], attackers, option="against"))
