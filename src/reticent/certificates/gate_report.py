@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from reticent.adversaries.report import Record
 from reticent.certificates.declared_text import LONGEST, inert
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate
-from reticent.risk.report import Record
 from reticent.text import printable
 
 _SPECIAL = str.maketrans(

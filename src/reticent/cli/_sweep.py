@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent.adversaries.report import Number
 from reticent.cli._plan import in_file
 from reticent.cli._progress import note, progress_bar
 from reticent.cli._tables import print_json, print_table, say, shown
 from reticent.io import yaml
-from reticent.risk.report import Number
 from reticent.verbs.progress import reporting
 
 if TYPE_CHECKING:

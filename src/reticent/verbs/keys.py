@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import Field
 
+from reticent.adversaries.report import Record
 from reticent.errors import ArtifactError, ParameterError
-from reticent.risk.report import Record
 from reticent.verbs.request import FLAG, PATH, Request, asked
 from reticent.verbs.table import Answer
 

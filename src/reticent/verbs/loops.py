@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from reticent.adversaries.report import Record
 from reticent.attacks.claims import KEYS, read_claim
 from reticent.errors import ParameterError, needing
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD
-from reticent.risk.report import Record
 from reticent.verbs.progress import Say, counted
 from reticent.verbs.request import COUNT, FRACTION, PATH, POSITIVE, SEED, TEXT, Request, asked
 from reticent.verbs.table import Answer

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from reticent.adversaries.report import Record
 from reticent.auditing.planning import Plan, Unit
 from reticent.auditing.planning import plan_audit as plan
 from reticent.curves import GaussianTradeOff
 from reticent.proofs import Claim
-from reticent.risk.report import Record
 from reticent.verbs.progress import Say
 from reticent.verbs.request import FRACTION, NON_NEGATIVE, Request, asked, member
 from reticent.verbs.table import Answer

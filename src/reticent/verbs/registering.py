@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from reticent.adversaries.report import Record
 from reticent.certificates.check import read_document
 from reticent.certificates.register import LONGEST, TORN, Opened, Register, enter, open_register, read_register
 from reticent.certificates.schema import Certificate
@@ -17,7 +18,6 @@ from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS
-from reticent.risk.report import Record
 from reticent.signing.keys import load_private_key, load_public_key
 from reticent.verbs.request import FLAG, PATH, TEXT, Request, asked, member, several
 from reticent.verbs.table import Answer

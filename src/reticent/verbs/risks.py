@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_named
+from reticent.adversaries.report import RiskDocument
 from reticent.curves.enclosure import Interval
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.risk.report import MEASURES, Questions, RiskDocument
+from reticent.risk.questions import MEASURES, Questions
 from reticent.text import by_whom, escaped, one_of
 from reticent.verbs.curves import Curves
 from reticent.verbs.names import ATTACKERS, BETWEEN, HOW, METHOD, RELATION, USUAL, Attackers, Who

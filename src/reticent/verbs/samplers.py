@@ -10,6 +10,7 @@ from pydantic import Field
 
 from reticent import _check
 from reticent.adversaries import Adversary, Method
+from reticent.adversaries.report import Record, strict
 from reticent.calibration.samplers import Choice, LeftOut, Plan
 from reticent.calibration.samplers import calibrate_samplers as solve
 from reticent.calibration.spelling import forms
@@ -19,7 +20,6 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import Record, strict
 from reticent.samplers import SAMPLERS
 from reticent.verbs.names import (
     ATTACKER,

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from reticent.adversaries.report import SPOKEN
 from reticent.errors import UnsupportedError
 from reticent.proofs import Claim
-from reticent.risk.report import SPOKEN
 from reticent.text import digits, escaped, html_table, printable, table, wrapped
 
 Cell = str | float | int | None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from reticent import facts
+from reticent.adversaries.report import Record
 from reticent.errors import ParameterError, needing
 from reticent.facts import Fact, Severity, all_facts
 from reticent.interop.documents import read_statement, statement
@@ -18,7 +19,6 @@ from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.proofs import CONDITIONS
 from reticent.records.ledger import RunLedger, held
-from reticent.risk.report import Record
 from reticent.text import printable
 from reticent.verbs.releases import WHOLE
 from reticent.verbs.request import Request, asked, path_said
