@@ -34,6 +34,7 @@ from reticent.verbs import certify as certify
 from reticent.verbs import compare as compare
 from reticent.verbs import differences as differences
 from reticent.verbs import dpsgd as dpsgd
+from reticent.verbs import gate as gate
 from reticent.verbs import lint as lint
 from reticent.verbs import random_allocation as random_allocation
 from reticent.verbs import secure_noise as secure_noise

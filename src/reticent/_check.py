@@ -121,8 +121,12 @@ def strict_member(kind: type[Choice], **kwargs: Any) -> Choice:
 
 def _array(kwargs: dict[str, Any], allowed: str, holds: Callable[[np.ndarray], Any]) -> np.ndarray:
     name, value = _one(kwargs)
-    x = np.asarray(value, dtype=float)
-    if not np.all(holds(x)):
+    try:
+        given = np.asarray(value)
+        x = given.astype(float, copy=False)
+    except (TypeError, ValueError):  # a list of lists of several lengths, or no numbers
+        raise ParameterError(name, value, allowed) from None
+    if given.dtype.kind in "US" or not np.all(holds(x)):
         raise ParameterError(name, value, allowed)
     return x
 

@@ -158,7 +158,7 @@ def test_plan(capsys) -> None:
     code, out, err = run(capsys, "plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", "--json")
     assert (code, err) == (0, "")
     plan = json.loads(out)
-    assert plan["schema"] == "reticent.plan/1"
+    assert plan["schema"] == "reticent.audit-plan/1"
     assert 100 < plan["needed"] < 300
     assert plan["power"] >= 0.8
     code, out, _ = run(capsys, "plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", "--unit", "models")

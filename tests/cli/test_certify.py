@@ -59,6 +59,14 @@ def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys
         assert code == 0, said
 
 
+def test_a_public_certificate_says_what_to_certify_instead(certified: Path, capsys) -> None:
+    code, out, err = run(capsys, "certify", certified / "out" / "certificate.public.json", "--out", certified / "no")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "certificate.public.json has the public part of a ledger" in err
+    assert "certify the run, its ledger.json, or the complete certificate.json" in err
+    assert run(capsys, "certify", certified / "out" / "certificate.json", "--out", certified / "again")[0] == 0
+
+
 def test_the_short_table_shows_the_prior_and_the_delta_that_risk_shows(certified: Path, capsys) -> None:
     _, out, _ = run(capsys, "certify", certified / "out" / "run", "--out", certified / "short")
     heading = out[: out.index("worst-case")]

@@ -26,7 +26,7 @@ def audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     scores = SimpleNamespace(member=[], non_member=[], meta={}, design=Design.INDEPENDENT)
     found = {"scores": scores, "confidence": 0.95, "verdicts": {}, "hints": (), "bounds": [bound]}
     report = SimpleNamespace(**found, auc=rate, auc_asymptotic=None, tpr={})
-    monkeypatch.setattr("reticent.cli.audit.judge", lambda *_, **__: report)
+    monkeypatch.setattr("reticent.verbs.evidence.judge", lambda *_, **__: report)
     np.savez(tmp_path / "scores.npz", member=np.arange(40.0), non_member=np.arange(40.0))
     return tmp_path / "scores.npz"
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from reticent.cli import _progress
+from reticent.verbs import progress
 
 
 class Terminal(io.StringIO):
@@ -29,7 +30,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_the_remaining_time_of_a_resumed_run_counts_what_was_done_since(monkeypatch) -> None:
     shown = terminal(monkeypatch)
     clock = iter([0.0, 60.0, 60.05, 120.0])
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     with _progress.progress_bar("training") as bar:
         for done in (50, 52, 53, 60):
             bar(done, 60)

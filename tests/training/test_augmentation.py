@@ -164,3 +164,17 @@ def test_what_does_not_know_views_refuses_them(make_context, images, tmp_path):
     settings = Settings(1.0, 1.0, 0.5, 1.0, 1, augmentation=augmentation)
     with pytest.raises(ParameterError, match="augmentation"):
         fit(make_context(torch.nn.Linear(5, 2), settings), torch.optim.Adam, SystemSource(), SystemSource())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"times": 0}, "times must be greater than or equal to 1, got 0"),
+        ({"times": 2, "crop": 99}, "crop must be less than or equal to 64, got 99"),
+        ({}, "times must be given"),
+        ({"times": 2, "flip": True}, "flip must be left out: there is no such setting"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_in_our_words(settings, words):
+    with pytest.raises(ParameterError, match=f"^{words}$"):
+        Augmentation(**settings)

@@ -224,3 +224,11 @@ def test_seven_digits_do_not_make_a_bound_too_small() -> None:
 def test_a_whole_number_beyond_floating_point_is_refused_in_the_usual_form() -> None:
     with pytest.raises(ParameterError, match="noise_multiplier must be a finite number >= 0"):
         rt.Gaussian(10**400)
+
+
+@pytest.mark.parametrize("alpha", ["0.1", ["0.1", "0.2"], None, [[0.1], [0.1, 0.2]], 2, float("nan")])
+def test_a_curve_takes_numbers_alone(alpha):
+    curve = rt.assess(rt.Gaussian(2.0))[0].curve
+    for read in (curve, curve.beta, curve.power):
+        with pytest.raises(ParameterError, match=r"alpha must be numbers in \[0, 1\]"):
+            read(alpha)

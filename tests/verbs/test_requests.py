@@ -7,6 +7,8 @@ import math
 from dataclasses import fields
 from pathlib import Path
 
+import jsonschema
+import numpy as np
 import pytest
 
 import reticent as rt
@@ -89,7 +91,64 @@ OTHERS = [
     ),
     ("certify parts.json --out made --subject sums", lambda: rt.certify("parts.json", subject="sums")),
     ("verify made/certificate.json", lambda: rt.verify("made/certificate.json")),
+    (
+        "gate made/certificate.json --policy policy.yaml",
+        lambda: rt.gate("made/certificate.json", policy="policy.yaml"),
+    ),
+    (
+        "gate made/certificate.json made/certificate.public.json --policy policy.yaml",
+        lambda: rt.gate(["made/certificate.json", "made/certificate.public.json"], policy="policy.yaml"),
+    ),
+    (
+        "plan-audit --claimed-mu 0.5 --true-mu 1.5 --unit models",
+        lambda: verbs.PlanAudit.of(claimed_mu=0.5, true_mu=1.5, unit="models").answer(),
+    ),
+    (
+        "audit scores.npz --noise-multiplier 2 --fpr 0.05 --against-mu 0.2 --rule ranks:0.1",
+        lambda: verbs.Audit.of(
+            source="scores.npz", noise_multiplier=2, fpr=0.05, against_mu=0.2, rule="ranks:0.1"
+        ).answer(),
+    ),
+    (
+        "audit scores.npz --noise-multiplier 2 --sample-rate 0.1 --steps 9 --dimension 5 --against relaxed",
+        lambda: verbs.Audit.of(
+            source="scores.npz",
+            noise_multiplier=2,
+            sample_rate=0.1,
+            steps=9,
+            dimension=5,
+            against=rt.Relaxed(dimension=5),
+        ).answer(),
+    ),
+    (
+        "audit scores.npz --design one-run --guesses 30,30 --confidence 0.9 --delta 1e-3",
+        lambda: verbs.Audit.of(
+            source="scores.npz", design="one-run", guesses="30,30", confidence=0.9, delta=1e-3
+        ).answer(),
+    ),
 ]
+WRITE = {
+    "keygen k": verbs.Keygen.of(private="k"),
+    "keygen k --public p --encrypt": verbs.Keygen.of(private="k", public="p", encrypt=True),
+    "register open r --name clinic --budget mu=1 --sign k": verbs.OpenRegister.of(
+        register="r", name="clinic", budget="mu=1", sign="k"
+    ),
+    "register add r a.json b.json --sign k --key p --anyway --head 0": verbs.AddToRegister.of(
+        register="r", certificate=["a.json", "b.json"], sign="k", key="p", anyway=True, head="0"
+    ),
+    "register show r --key p --key q": verbs.ShowRegister.of(register="r", key=["p", "q"]),
+    "audit-loop loop:train --claim claim.yaml --workers 1": verbs.AuditLoop.of(
+        function="loop:train", claim="claim.yaml", workers=1
+    ),
+    "audit scores.npz --guesses 3,4 --design one-run --claim parts.json --against relaxed": verbs.Audit.of(
+        source="scores.npz", guesses="3,4", design="one-run", claim="parts.json", against="relaxed"
+    ),
+    "gate a b.html --policy p --key k --register r --register-key k --register-head 0": verbs.Gate.of(
+        certificate=["a", "b.html"], policy="p", key="k", register="r", register_key="k", register_head="0"
+    ),
+    "verify c.html --key a --key b --threshold 1": verbs.Verify.of(certificate="c.html", key=["a", "b"], threshold=1),
+}
+"""What is typed, and its request; some would write files, or run for long."""
 EVERY = [*ASSESSED, *OTHERS]
 
 
@@ -98,6 +157,11 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parts = [{"kind": "dpsgd", **RUN}, {"kind": "gaussian", "noise_multiplier": 5.0}]
     Path("parts.json").write_text(json.dumps({"kind": "ledger", "parts": parts}))
+    limits = "limits: [{measure: advantage, at_most: 0.9}]"
+    accepted = "accept_conditions: [clipped, start-weights, public-divisor, poisson-draws, planned-steps]"
+    Path("policy.yaml").write_text(f"schema: reticent.policy/1\nper: record\n{limits}\n{accepted}\n")
+    draw = np.random.default_rng(0)
+    np.savez("scores.npz", member=draw.normal(0.5, 1, 60), non_member=draw.normal(0, 1, 60))
 
 
 def said(capsys, *words: str) -> str:
@@ -132,7 +196,7 @@ def test_there_are_sixty_requests():
 
 @pytest.mark.parametrize(("words", "in_python"), EVERY, ids=[words for words, _ in EVERY])
 def test_every_door_gives_one_answer(capsys, words, in_python):
-    if words.startswith("verify"):
+    if words.startswith(("verify", "gate")):
         said(capsys, *f"certify {WORDS} --out made".split())
     typed = words.split()
     request = said(capsys, *typed, "--dry-run")
@@ -145,6 +209,30 @@ def test_every_door_gives_one_answer(capsys, words, in_python):
     answers.append(json.loads(in_python().to_json()))
     for other in answers[1:]:
         same(answers[0], other)
+
+
+@pytest.mark.parametrize(("words", "request_"), WRITE.items(), ids=list(WRITE))
+def test_a_door_a_file_and_python_make_one_request(capsys, words, request_):
+    written = request_.to_json()
+    jsonschema.validate(json.loads(written), SCHEMAS)
+    assert type(request_).from_json(written) == request_
+    assert said(capsys, *words.split(), "--dry-run") == written + "\n"
+    assert not Path("k").exists()
+
+
+def test_what_writes_files_is_asked_by_a_file_as_well(capsys):
+    for words in ("keygen k", "register open r --name clinic --budget mu=1 --sign k"):
+        Path("request.json").write_text(said(capsys, *words.split(), "--dry-run"))
+        document = json.loads(said(capsys, words.split()[0], "--request", "request.json", "--json"))
+        again = json.loads(said(capsys, *f"{words.replace(' k', ' l').replace(' r ', ' s ')}".split(), "--json"))
+        assert document.keys() == again.keys()
+    shown = verbs.ShowRegister.of(register="r", key="k.pub").answer()
+    same(json.loads(said(capsys, *["register", "show", "r", "--key", "k.pub", "--json"])), json.loads(shown.to_json()))
+    for words in ("keygen k", "register open r --name clinic --budget mu=1 --sign k"):
+        with pytest.raises(SystemExit) as left:
+            main(words.split())
+        assert left.value.code == 2
+        assert "exists" in capsys.readouterr().err
 
 
 KINDS: list[type[Request]] = [

@@ -60,6 +60,11 @@ class Number(Record):
     value: float | None
     upper: float | None
 
+    @property
+    def most(self) -> float:
+        """The value; infinite where it is null."""
+        return math.inf if self.value is None else self.value
+
     @classmethod
     def of(cls, interval: Interval) -> Number:
         """From an interval; whatever is not finite becomes null."""

@@ -15,7 +15,7 @@ from reticent.certificates.words import denied
 from reticent.errors import ArtifactError
 from reticent.facts.checkpoints import kept
 from reticent.io.files import read_text, sha256_file
-from reticent.io.strict import dumps, loads
+from reticent.io.strict import loads
 from reticent.io.times import moment
 
 
@@ -68,31 +68,6 @@ class Checked:
         agreed = [d for d in outcome.differences if not outcome.refuses(d)]
         if agreed:
             yield f"{len(agreed)} numbers agree only within --tolerance {outcome.tolerance:g}."
-
-    def to_json(self) -> str:
-        """The verdict, every difference, the reservations and what is declared, as strict JSON text."""
-        outcome = self.verification
-        differences = [
-            {
-                "where": d.leaf,
-                "state": d.state.value,
-                "stated": d.stated,
-                "derived": d.found,
-                "refused": outcome.refuses(d),
-            }
-            for d in outcome.differences
-        ]
-        return dumps(
-            {
-                "accepted": self.accepted,
-                "equal": outcome.equal,
-                "problems": list(self.problems),
-                "differences": differences,
-                "compared": list(self.compared),
-                "reservations": list(self.reservations()),
-                "declared": outcome.declared,
-            }
-        )
 
 
 def check(

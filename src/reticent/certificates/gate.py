@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from reticent.calibration.spelling import target_of
 from reticent.certificates.policy import Policy
+from reticent.certificates.register import TORN, Register
 from reticent.certificates.requirements import Check, judged
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import Verification
@@ -72,3 +74,43 @@ def _days(age: timedelta) -> str:
     if age < timedelta(0):
         return "in the future"
     return {0: "today", 1: "1 day ago"}.get(age.days, f"{age.days} days ago")
+
+
+def registered(
+    certificate: Certificate,
+    policy: Policy,
+    register: Register,
+    spent: float,
+    *,
+    name: str | None = None,
+    budget: str | None = None,
+    head: str | None = None,
+) -> list[Check]:
+    """Whether the release is in the register of its data, and the budget of that is kept.
+
+    Args:
+        spent: what all its releases use together.
+        name: of the data set that it must be about, if anybody asks.
+        budget: that it must have.
+        head: that must still be there.
+    """
+    entered, between = register.holds(certificate), register.opened.neighbouring
+    notes = [TORN] if register.torn else []
+    notes += ["whether it is an old one was not asked (--register-head)"] if head is None else []
+    how = "; ".join([f"{register.opened.data}: {'entered' if entered else 'not entered'}", *notes])
+    kept = f"{register.left(spent)} ({between}, for a plan)"
+    checks = [
+        Check("the release is in the register", entered, how),
+        Check("all releases keep the budget", register.budget.met_by(spent), kept),
+        Check("the register is of a relation of the policy", between in policy.demanded, between),
+    ]
+    if head is not None:
+        there = register.reaches(head)
+        said = f"the head {'is' if there else 'is not'} in it: {head}"
+        checks.append(Check("the register is no old one", there, said))
+    if name is not None:
+        checks.append(Check("the register is of the data", register.opened.data == name, register.opened.data))
+    if budget is not None:
+        same = register.budget == target_of(budget)
+        checks.append(Check("the register has the budget", same, register.opened.budget))
+    return checks

@@ -6,12 +6,13 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from pydantic import Field
+
+from reticent.adversaries.report import Record
 from reticent.certificates.declared_text import LONGEST, inert
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate
-from reticent.io.strict import dumps
 from reticent.text import printable
 
 _SPECIAL = str.maketrans(
@@ -28,6 +29,35 @@ MARKDOWN_MARK = "## Privacy gate:"
 _SUITE = "privacy gate: "
 JUNIT_MARK = f'<testsuite name="{_SUITE}'
 """How our own reports begin: only a file that does may be replaced by a new one."""
+
+
+class Requirement(Record):
+    """One requirement of a policy."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+class GateReport(Record):
+    """What ``reticent gate --json`` prints of one certificate; of several, each has its ``file``."""
+
+    schema_: str = Field(default="reticent.gate/1", alias="schema")
+    file: str = Field(default="", exclude_if=lambda name: not name)
+    passed: bool
+    subject: str | None
+    headline: str | None
+    requirements: list[Requirement]
+    reservations: list[str]
+
+
+class GateReports(Record):
+    """What ``reticent gate --json`` prints of several certificates; ``unread`` could not be looked at."""
+
+    schema_: str = Field(default="reticent.gates/1", alias="schema")
+    passed: bool
+    certificates: list[GateReport]
+    unread: list[str]
 
 
 def plain(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> list[str]:
@@ -58,19 +88,15 @@ def markdown(certificate: Certificate | None, checks: Sequence[Check], reservati
     return "\n".join(lines) + "\n"
 
 
-def as_json(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
-    """Strict JSON text: whether it passed, each requirement, and what a reader must know besides."""
-    return dumps(_document(certificate, checks, reservations))
-
-
-def _document(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str]) -> dict[str, Any]:
-    return {
-        "passed": all(check.passed for check in checks),
-        "subject": None if certificate is None else certificate.declared.subject,
-        "headline": None if certificate is None else certificate.headline,
-        "requirements": [{"name": str(c.name), "passed": c.passed, "detail": str(c.detail)} for c in checks],
-        "reservations": list(reservations),
-    }
+def document(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> GateReport:
+    """Whether it passed, each requirement, and what a reader must know besides."""
+    return GateReport(
+        passed=all(check.passed for check in checks),
+        subject=None if certificate is None else certificate.declared.subject,
+        headline=None if certificate is None else str(certificate.headline),
+        requirements=[Requirement(name=str(c.name), passed=c.passed, detail=str(c.detail)) for c in checks],
+        reservations=list(reservations),
+    )
 
 
 def junit(certificate: Certificate | None, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
@@ -139,14 +165,14 @@ class Reports:
 
     plain: list[str]
     markdown: str
-    json: str
+    document: GateReport | GateReports
     junit: str
 
 
 def of_one(judged: Judged) -> Reports:
     """Every requirement of one certificate."""
     each = judged.certificate, judged.checks, judged.reservations
-    return Reports(plain(*each), markdown(*each), as_json(*each), junit(*each))
+    return Reports(plain(*each), markdown(*each), document(*each), junit(*each))
 
 
 def of_many(judged: Sequence[Judged]) -> Reports:
@@ -160,15 +186,12 @@ def of_many(judged: Sequence[Judged]) -> Reports:
         suites.append(_suite(*each, file=inert(one.name)))
     passed = sum(one.exit_code == 0 for one in judged)
     lines += dict.fromkeys(f"! {inert(line)}" for one in judged for line in one.reservations)
-    found = {
-        "schema": "reticent.gates/1",
-        "passed": passed == len(judged),
-        "certificates": [
-            {"file": one.name, **_document(one.certificate, one.checks, one.reservations)} for one in judged
-        ],
-        "unread": [one.name for one in judged if not one.read],
-    }
-    return Reports([*lines, f"{passed} of {len(judged)} passed"], "\n".join(texts), dumps(found), _xml(suites))
+    each_document = [
+        document(one.certificate, one.checks, one.reservations).model_copy(update={"file": one.name}) for one in judged
+    ]
+    unread = [one.name for one in judged if not one.read]
+    found = GateReports(passed=passed == len(judged), certificates=each_document, unread=unread)
+    return Reports([*lines, f"{passed} of {len(judged)} passed"], "\n".join(texts), found, _xml(suites))
 
 
 def _about(certificate: Certificate | None, safe: Callable[[str], str], foreign: Callable[[str], str]) -> Iterator[str]:

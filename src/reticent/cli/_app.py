@@ -20,23 +20,23 @@ from reticent.errors import ArtifactError, ExtensionError, ParameterError, Retic
 from reticent.text import one_of, printable
 
 VERBS = {
-    "risk": ("risk", "What each attacker can learn from a release."),
-    "calibrate": ("calibrate", "The least noise that keeps an attacker below a target."),
-    "compare": ("compare", "The noise that each attacker would allow."),
-    "train": ("train", "Train with DP-SGD and record what really ran."),
-    "certify": ("certify", "Certify a run under every attacker."),
-    "keygen": ("certify", "Make a key pair for signing certificates."),
-    "verify": ("verify", "Derive a certificate again and compare everything."),
-    "lint": ("lint", "Name every fault of a training loop or a run."),
-    "gate": ("gate", "Stop a release whose certificate breaches a policy."),
-    "register": ("register", "All releases from one data set, and what its budget leaves."),
-    "audit": ("audit", "Attack a run, or judge scores, against the claims."),
-    "plan-audit": ("audit", "How large an audit must be."),
-    "audit-loop": ("audit_loop", "Audit a training loop of your own."),
-    "reproduce": ("reproduce", "Where the figures and tables of the papers are."),
-    "dashboard": ("dashboard", "The risk page in a browser, on this machine."),
+    "risk": "What each attacker can learn from a release.",
+    "calibrate": "The least noise that keeps an attacker below a target.",
+    "compare": "The noise that each attacker would allow.",
+    "train": "Train with DP-SGD and record what really ran.",
+    "certify": "Certify a run under every attacker.",
+    "keygen": "Make a key pair for signing certificates.",
+    "verify": "Derive a certificate again and compare everything.",
+    "lint": "Name every fault of a training loop or a run.",
+    "gate": "Stop a release whose certificate breaches a policy.",
+    "register": "All releases from one data set, and what its budget leaves.",
+    "audit": "Attack a run, or judge scores, against the claims.",
+    "plan-audit": "How large an audit must be.",
+    "audit-loop": "Audit a training loop of your own.",
+    "reproduce": "Where the figures and tables of the papers are.",
+    "dashboard": "The risk page in a browser, on this machine.",
 }
-"""The file of each verb, and one line about it. A file is read when its verb is called."""
+"""One line about each verb. Its file, which is called like it, is read when it is called."""
 
 
 class Listing(click.Group):
@@ -46,25 +46,38 @@ class Listing(click.Group):
         name: of the group.
         lines: says one line about each command, by name.
         make: builds the command of a name.
+        paths: where a path is typed in place of a name, the last command is meant.
         more: of ``click.Group``.
     """
 
     def __init__(
-        self, name: str, lines: Callable[[], Mapping[str, str]], make: Callable[[str], click.Command], **more: Any
+        self,
+        name: str,
+        lines: Callable[[], Mapping[str, str]],
+        make: Callable[[str], click.Command],
+        *,
+        paths: bool = False,
+        **more: Any,
     ) -> None:
         super().__init__(name, no_args_is_help=True, **more)
-        self._lines, self._make = lines, make
+        self._lines, self._make, self._paths = lines, make, paths
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._lines())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self._make(cmd_name) if cmd_name in self._lines() else None
+        meant = self._meant(cmd_name)
+        return self._make(meant) if meant in self._lines() else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if not args[0].startswith("-") and args[0] not in self._lines():
-            ctx.fail(f"{args[0]!r} is not {one_of(args[0], self._lines())}")
-        return super().resolve_command(ctx, args)
+        meant = self._meant(args[0])
+        if not meant.startswith("-") and meant not in self._lines():
+            ctx.fail(f"{meant!r} is not {one_of(meant, self._lines())}")
+        return super().resolve_command(ctx, args if meant == args[0] else [meant, *args])
+
+    def _meant(self, word: str) -> str:
+        path = not word.startswith("-") and ("/" in word or word.endswith(".json") or os.path.lexists(word))
+        return list(self._lines())[-1] if self._paths and path and word not in self._lines() else word
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -113,16 +126,12 @@ def command(name: str, *params: click.Parameter, help: str | None = None) -> Cal
     return lambda function: Verb(name, params=ordered, callback=function, help=help or inspect.getdoc(function))
 
 
-def argument(name: str, kind: Any, metavar: str, help: str, *, required: bool = True) -> click.Argument:
-    """What is typed without a name before it."""
-    return click.Argument([name], type=_type(kind), metavar=metavar, help=help, required=required)
-
-
-def several(name: str, kind: Any, help: str) -> click.Argument:
-    """Whatever else is typed without a name before it; () where nothing is."""
-    return click.Argument(
-        [name], type=_type(kind), nargs=-1, required=False, metavar=f"[{name.upper()} ...]", help=help
-    )
+def argument(
+    name: str, kind: Any, metavar: str, help: str, *, required: bool = True, many: bool = False
+) -> click.Argument:
+    """What is typed without a name before it; of ``many``, () where nothing is."""
+    more: dict[str, Any] = {"nargs": -1} if many else {}
+    return click.Argument([name], type=_type(kind), metavar=metavar, help=help, required=required, **more)
 
 
 def option(
@@ -175,9 +184,14 @@ REQUEST = option("request", Path, "Take the request from a JSON file, which --dr
 """Shown by every verb that asks; ``_by_request`` makes the command that takes it."""
 
 
+def _room(verb: str) -> Any:
+    """The file of a verb."""
+    return import_module(f"reticent.cli.{verb.replace('-', '_')}")
+
+
 def _verb(name: str) -> click.Command:
     """The command of a verb, from its file; one that lists attackers is made anew, with those that are known now."""
-    found: Any = getattr(import_module(f"reticent.cli.{VERBS[name][0]}"), name.replace("-", "_"))
+    found: Any = getattr(_room(name), name.replace("-", "_"))
     made: click.Command = found if isinstance(found, click.Command) else found()
     return made
 
@@ -198,13 +212,12 @@ def _by_request(verb: str) -> Verb:
     Raises:
         ArtifactError: the verb takes none.
     """
-    room = import_module(f"reticent.cli.{VERBS[verb][0]}")
-    if not hasattr(room, "asked"):
+    room = _room(verb)
+    kinds: dict[Any, Any] = getattr(room, "ASKED", {})
+    if not kinds:
         raise ArtifactError(f"{verb} takes no --request")
-    kinds: dict[Any, Any] = room.asked()
-    also = getattr(room, "SHOWN_BY", ())
 
-    @command(verb, DRY_RUN, REQUEST, *also, JSON, help=VERBS[verb][1])
+    @command(verb, DRY_RUN, REQUEST, *getattr(room, "SHOWN_BY", ()), JSON, help=VERBS[verb])
     def run(json: bool, dry_run: bool, request: Path, **given: Any) -> None:
         from reticent.io import strict
 
@@ -231,7 +244,7 @@ class _Root(Listing):
 
 app = _Root(
     "reticent",
-    lambda: {verb: line for verb, (_, line) in VERBS.items()},
+    lambda: VERBS,
     _verb,
     params=[
         option("version", bool, "Print the version and stop."),

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
-import click
-
-from reticent.auditing import AuditReport, Plan, ThresholdRule, Unit
+from reticent.auditing import AuditReport
 from reticent.cli._tables import print_table, say
-from reticent.curves import TradeOff
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.short import in_short
 from reticent.text import by_whom, digits, printable
@@ -34,24 +28,6 @@ def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:
     _print_bounds(report)
     _print_rates(report)
     say(*by_whom((bound.title, bound.notes) for bound in report.bounds))
-
-
-def write_page(
-    path: Path, report: AuditReport, claims: Mapping[str, TradeOff], rule: ThresholdRule | None, *, private: bool
-) -> None:
-    """The report as a page, and where it lies on standard error."""
-    from reticent.certificates.audit_page import write_audit_page  # matplotlib takes a while to import
-
-    files = write_audit_page(path, report, claims, rule=rule, private=private)
-    click.echo(f"open {files.page}", err=True)
-
-
-def print_plan(plan: Plan) -> None:
-    """One or two sentences."""
-    halves = "each included by a fair coin" if plan.unit is Unit.ONE_RUN else "half with the target and half without"
-    say(f"{plan.needed} {plan.unit}, {halves}: power {plan.power:.3f} at confidence {plan.confidence:g}")
-    if plan.level is not None:
-        click.echo(f"threshold rule: ranks:{plan.level:.4g}")
 
 
 def _print_bounds(report: AuditReport) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 from reticent.calibration import BayesSecurity, MeanRuns, Unknown
 from reticent.cli._options import mechanism_given
-from reticent.cli._refusals import leave_out
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism
 from reticent.registry import parameters_of
-from reticent.text import digits, one_of
+from reticent.text import digits
+from reticent.verbs.noise import unknown_called
+from reticent.verbs.request import leave_out
 
 _SEARCHED = ", as it is what is searched"
 _STAND_IN = {"sample_rate": 0.5}
@@ -19,13 +20,9 @@ _STAND_IN = {"sample_rate": 0.5}
 MEAN_RUNS = "mean-runs"
 
 
-def unknown_of(known: Mapping[str, Unknown], text: str | None) -> tuple[str, Unknown]:
-    """``--unknown`` as a type, one of these or the mean number of runs, with its name; by default the first."""
-    kinds = {**known, MEAN_RUNS: MeanRuns()}
-    name = next(iter(kinds)) if text is None else text
-    if name not in kinds:
-        raise ParameterError("unknown", name, one_of(name, kinds))
-    return name, kinds[name]
+def unknown_of(known: Mapping[str, Unknown], text: str | None) -> str:
+    """``--unknown``: one of these or the mean number of runs; by default the first."""
+    return unknown_called(text, {**known, MEAN_RUNS: MeanRuns()})[0]
 
 
 def release_of(kind: type[Mechanism], unknown: str, given: Mapping[str, Any]) -> Mechanism:

@@ -127,6 +127,8 @@ def per_mechanism(
     build: Callable[[type[Mechanism]], click.Command],
     leaves: Mapping[str, tuple[str, Callable[[], click.Command]]],
     offered: Callable[[type[Mechanism]], bool] = lambda kind: True,
+    *,
+    paths: bool = False,
 ) -> Listing:
     """A group with one command for each mechanism, made from its fields when it is called.
 
@@ -134,6 +136,7 @@ def per_mechanism(
         build: the command of a mechanism.
         leaves: further commands: a line about each, and what makes it.
         offered: whether there is a command for a mechanism.
+        paths: the last leaf is meant where a path is typed in place of a name.
     """
 
     def lines() -> dict[str, str]:
@@ -143,7 +146,7 @@ def per_mechanism(
     def make(name: str) -> click.Command:
         return leaves[name][1]() if name in leaves else build(MECHANISMS[name])
 
-    return Listing(name, lines, make, help=help, params=[REQUEST, JSON])
+    return Listing(name, lines, make, help=help, params=[REQUEST, JSON], paths=paths)
 
 
 def first_line(kind: type) -> str:

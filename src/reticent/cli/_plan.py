@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,33 +14,11 @@ from reticent.text import digits, printable
 
 if TYPE_CHECKING:
     from reticent.adversaries.report import RiskDocument
-    from reticent.data import Dataset
     from reticent.data.own import OwnTable
     from reticent.mechanisms import Mechanism
-    from reticent.training import Settings, TrainConfig
+    from reticent.training import TrainConfig
 
 SCHEMA = "reticent.plan/1"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a run would take.
-
-    Attributes:
-        steps: noisy updates.
-        records: training records.
-        batch_size: records in one step, on average.
-        gradients: of single records, over the whole run.
-        num_parameters: trained coordinates.
-        seconds: of all steps, from a few that were tried on this machine.
-    """
-
-    steps: int
-    records: int
-    batch_size: float
-    gradients: float
-    num_parameters: int
-    seconds: float
 
 
 def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, json: bool) -> None:
@@ -54,6 +32,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
     Raises:
         ArtifactError: the configuration does not fit the records.
     """
+    from reticent.training.run import cost_of
     from reticent.training.settings import release_of
     from reticent.training.setup import divided, load_dataset, make_settings
 
@@ -86,16 +65,6 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
     )
     print_risk(risk, full=True)
     say("dry run: nothing was trained or written")
-
-
-def cost_of(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
-    """What a run takes, from a few steps that are thrown away."""
-    from reticent.training.run import rehearse
-
-    parameters, seconds = rehearse(config, records, planned)
-    size, views = len(records.train), 1 if planned.augmentation is None else planned.augmentation.times
-    batch = planned.sample_rate * size
-    return Cost(planned.steps, size, batch, planned.steps * batch * views, parameters, planned.steps * seconds)
 
 
 def risk_of(release: Mechanism) -> RiskDocument:

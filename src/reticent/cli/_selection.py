@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.cli._plan import cost_of, duration, in_file, risk_of
+from reticent.cli._plan import duration, in_file, risk_of
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_json, print_risk, say
 from reticent.errors import ArtifactError, NumericalError
@@ -33,6 +33,7 @@ def planned(config: Path, cells: Sequence[Cell], asked: SelectionConfig) -> Plan
 
 def print_planned(config: Path, plan: Plan, *, json: bool) -> None:
     """Say what would be drawn and what it would reveal; nothing is drawn, trained or written."""
+    from reticent.training.run import cost_of
     from reticent.training.setup import make_settings
 
     first = plan.cells[0].config

@@ -8,46 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.adversaries.report import Number
 from reticent.cli._plan import in_file
-from reticent.cli._progress import progress_bar, reporting
+from reticent.cli._progress import note, progress_bar
 from reticent.cli._tables import print_json, print_table, say, shown
-from reticent.errors import ArtifactError
 from reticent.io import yaml
+from reticent.verbs.progress import reporting
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
-    from reticent.training.selecting import SelectionConfig
     from reticent.training.sweep import Cell, Outcome, Risks, Sweep
 
 SCHEMA = "reticent.sweep/1"
-
-
-def cells_of(config: Path, options: Sequence[str]) -> tuple[tuple[Cell, ...], SelectionConfig | None]:
-    """The grid in ``sweep:`` of the file and in ``--sweep``, and its section ``selection``.
-
-    An option replaces the axis of the same key. Where the best of several runs is asked for, a list of one will do.
-
-    Raises:
-        ArtifactError, ParameterError: as ``make_grid``, ``parse_axis`` and ``parse_selection``.
-    """
-    from reticent.training.config import parse_config
-    from reticent.training.selecting import parse_selection
-    from reticent.training.sweep import Cell as One
-    from reticent.training.sweep import make_grid, parse_axis
-
-    document = yaml.load_file(config)
-    if not isinstance(document, dict):
-        raise ArtifactError(f"{config}: must be a mapping of keys to values")
-    axes = document.pop("sweep", {})
-    if not isinstance(axes, dict):
-        raise ArtifactError(f"{config}: sweep: must be a mapping of keys to lists of values")
-    for option in options:
-        key, values = parse_axis(option)
-        axes[key] = values
-    stated = document.pop("selection", None)
-    selection = None if stated is None else parse_selection(stated, str(config))
-    if selection is not None and not axes:
-        return (One({}, parse_config(document, str(config))),), selection
-    return make_grid(document, axes, str(config)), selection
 
 
 def asks_for_sweep(config: Path | None) -> bool:
@@ -68,7 +38,7 @@ def run_sweep(
     from reticent.training.sweep import sweep
 
     with in_file(out), progress_bar(f"sweep {out.name}") as bar:
-        found = sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar))
+        found = sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar, note))
     if json:
         print_json(_document(found))
         return

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
-from pydantic import BaseModel
 
-from reticent.adversaries.report import SPOKEN, AssessmentRecord, ConditionRecord, Number, RiskDocument
+from reticent.adversaries.report import AssessmentRecord, ConditionRecord, Number, RiskDocument
 from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import blind_guess
 from reticent.risk.questions import MEASURES, Measure, Questions
 from reticent.text import Column, by_whom, digits, printable, table, wrapped
+from reticent.verbs.table import in_json
 
 ON_REQUEST = ("ppv", "delta")
 """Measures that are in every document, and in a table where somebody asks."""
@@ -23,12 +22,14 @@ _UNNAMED = ("exact", "proven")
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
 
-def print_json(document: BaseModel | Mapping[str, Any] | Sequence[Any]) -> None:
+def print_json(document: Mapping[str, Any]) -> None:
     """Strict JSON on standard output and nothing else."""
-    if isinstance(document, BaseModel):
-        click.echo(document.model_dump_json(by_alias=True, indent=2, context=SPOKEN))
-    else:
-        click.echo(json.dumps(document, allow_nan=False, indent=2))
+    click.echo(in_json(document))
+
+
+def say_warnings(warnings: Mapping[str, str]) -> None:
+    """The warnings of a ledger, one after the other."""
+    say(*(f"! {name}: {text}" for name, text in warnings.items()))
 
 
 def say(*lines: str, indent: int = 0) -> None:

@@ -10,9 +10,8 @@ import click
 from reticent.adversaries import Adversary, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.calibration import NoiseScale, unknowns_of
-from reticent.cli._asking import Do, asking, options_of, showing, typed_for
+from reticent.cli._asking import asking, made, showing
 from reticent.cli._calibration import MEAN_RUNS, release_of, runs_searched, shown, unknown_of
-from reticent.cli._ledger import LEAF, LEDGER, say_warnings
 from reticent.cli._options import (
     adversaries_of,
     first_line,
@@ -24,11 +23,11 @@ from reticent.cli._options import (
     told_apart,
     who_attacks,
 )
-from reticent.cli._tables import print_conditions, say
+from reticent.cli._paths import LEAF, LEDGER
+from reticent.cli._tables import print_conditions, say, say_warnings
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism
 from reticent.verbs.noise import Calibrate, Calibrated
-from reticent.verbs.request import Request
 from reticent.verbs.samplers import CalibrateSamplers, SamplerChoices
 from reticent.verbs.targets import TARGET
 
@@ -38,14 +37,14 @@ _FILE = LEAF + " All its noise is scaled by one factor."
 
 def _of_file() -> click.Command:
     def ask(given: dict[str, Any]) -> Calibrate:
-        name, _ = unknown_of({_SCALE: NoiseScale()}, given["unknown"])
+        name = unknown_of({_SCALE: NoiseScale()}, given["unknown"])
         runs = runs_typed(given if name == _SCALE else runs_searched(given))
-        said = {**typed_for(Calibrate, given), "unknown": name, "selection": runs}
-        return Calibrate.of(release=given["file"], adversary=_one_attacker(given["adversary"], given), **said)
+        who = _one_attacker(given["adversary"], given)
+        return made(Calibrate, given, release=given["file"], adversary=who, unknown=name, selection=runs)
 
     searched = f"What is searched: {_SCALE}, or with --selection {MEAN_RUNS}. Default: {_SCALE}."
-    more = (*selection_options(), *who_attacks(many=False), *_options(searched))
-    return asking("ledger", ask, showing(_show), LEDGER, *more, help=_FILE)
+    more = (LEDGER, *selection_options(), *who_attacks(many=False))
+    return _searching(asking("ledger", Calibrate, ASKED[Calibrate], *more, ask=ask, help=_FILE), searched)
 
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
@@ -54,13 +53,13 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
 
     def ask(given: dict[str, Any]) -> Calibrate:
         TARGET.read("target", given["target"])  # before fields are missed that it may need
-        name, _ = unknown_of(unknowns_of(kind), given["unknown"])
+        name = unknown_of(unknowns_of(kind), given["unknown"])
         stated, attackers = told_apart(kind, [given["adversary"]], given)
         release, who = release_of(kind, name, stated), _one_attacker(given["adversary"], attackers)
-        return Calibrate.of(release=release, adversary=who, **{**typed_for(Calibrate, given), "unknown": name})
+        return made(Calibrate, given, release=release, adversary=who, unknown=name)
 
-    more = (*own, *who_attacks(own, many=False), *_options(searched))
-    return asking(kind.name, ask, showing(_show), *more, help=first_line(kind))
+    more = (*own, *who_attacks(own, many=False))
+    return _searching(asking(kind.name, Calibrate, ASKED[Calibrate], *more, ask=ask, help=first_line(kind)), searched)
 
 
 _SAMPLERS = "Which sampler gives the least noise for this data set, these epochs and this memory."
@@ -68,31 +67,17 @@ _SAMPLERS = "Which sampler gives the least noise for this data set, these epochs
 
 def _of_samplers() -> click.Command:
     def ask(given: dict[str, Any]) -> CalibrateSamplers:
-        who = _one_attacker(given["adversary"], given)
-        return CalibrateSamplers.of(adversary=who, **typed_for(CalibrateSamplers, given))
+        return made(CalibrateSamplers, given, adversary=_one_attacker(given["adversary"], given))
 
-    more = (*who_attacks(many=False), *options_of(CalibrateSamplers))
-    return asking("samplers", ask, showing(_show_samplers), *more, help=_SAMPLERS)
-
-
-calibrate = per_mechanism(
-    "calibrate",
-    "The parameter that keeps an attacker below a target.",
-    _of_kind,
-    {"ledger": (_FILE, _of_file), "samplers": (_SAMPLERS, _of_samplers)},
-)
+    who, do = who_attacks(many=False), ASKED[CalibrateSamplers]
+    return asking("samplers", CalibrateSamplers, do, *who, ask=ask, help=_SAMPLERS)
 
 
-def asked() -> dict[type[Request], Do]:
-    """The requests that the verb takes, and what is done with them."""
-    return {Calibrate: showing(_show), CalibrateSamplers: showing(_show_samplers)}
-
-
-def _options(searched: str) -> list[click.Option]:
-    """The options of the request; what may be searched depends on the release."""
-    made = options_of(Calibrate)
-    for one in made:
-        one.help = searched if one.name == "unknown" else one.help
+def _searching(made: click.Command, searched: str) -> click.Command:
+    """The same, with help on what may be searched, which depends on the release."""
+    for one in made.params:
+        if isinstance(one, click.Option) and one.name == "unknown":
+            one.help = searched
     return made
 
 
@@ -134,3 +119,12 @@ def _show(found: Calibrated, given: Mapping[str, Any]) -> None:
         say("every noise multiplier is to be multiplied by the noise scale")
     say_warnings(found.warnings)
     say_if_unused(given.get("dimension"), [document.adversary])
+
+
+ASKED = {Calibrate: showing(_show), CalibrateSamplers: showing(_show_samplers)}
+calibrate = per_mechanism(
+    "calibrate",
+    "The parameter that keeps an attacker below a target.",
+    _of_kind,
+    {"ledger": (_FILE, _of_file), "samplers": (_SAMPLERS, _of_samplers)},
+)

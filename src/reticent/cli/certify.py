@@ -1,4 +1,4 @@
-"""``reticent certify`` and ``reticent keygen``: certificates from whatever says what was run, and keys to sign them."""
+"""``reticent certify``: certificates from whatever says what was run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from reticent import _check
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Certificate, Declaration
-from reticent.cli._app import JSON, argument, command, option, several
-from reticent.cli._asking import Do, asking, options_of, typed_for
-from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of
-from reticent.cli._ledger import check_run_folder
+from reticent.cli._app import argument, option
+from reticent.cli._asking import asking, made
+from reticent.cli._keys import private_key
 from reticent.cli._options import mechanism_options, selected
 from reticent.cli._progress import waiting
-from reticent.cli._refusals import leave_out
-from reticent.cli._tables import print_assessments, print_json, say
+from reticent.cli._tables import print_assessments, say
 from reticent.cli.train import train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
@@ -32,9 +30,10 @@ from reticent.mechanisms import DPSGD, Mechanism
 from reticent.registry import gathered
 from reticent.samplers import INDEPENDENT
 from reticent.text import did_you_mean, one_of
+from reticent.training.rundir import check_run_folder, signer_of
 from reticent.verbs.documents import Certify
 from reticent.verbs.releases import dpsgd
-from reticent.verbs.request import Request
+from reticent.verbs.request import leave_out
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -68,9 +67,8 @@ def _ask(given: dict[str, Any]) -> Certify:
     _check_declaration({name: given[name] for name in _OF_RUNS})
     if given["contraction"] is not None:
         _check.rate(contraction=given["contraction"])
-    consents = consents_of(given["publish"])
     release = (source, *more) if more else _mechanism(parameters) if alone else source
-    return Certify.of(release=release, **{**typed_for(Certify, given), "publish": consents})
+    return made(Certify, given, release=release)
 
 
 def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
@@ -104,9 +102,10 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
     click.echo(f"complete, not for publication: {files.complete}")
 
 
+ASKED = {Certify: _do}
 certify = asking(
     "certify",
-    _ask,
+    Certify,
     _do,
     argument(
         "source",
@@ -114,17 +113,18 @@ certify = asking(
         "RUN|CONFIG|FILE.json|dpsgd",
         "A finished run, a configuration to train, a ledger or event in JSON, or the word dpsgd for parameters alone.",
     ),
-    several("more", Path, "More releases from the same records: all together are certified, each alone beside it."),
-    *options_of(Certify),
-    *SHOWN_BY,
-    *_PARAMETERS,
+    argument(
+        "more",
+        Path,
+        "[MORE ...]",
+        "More releases from the same records: all together are certified, each alone beside it.",
+        required=False,
+        many=True,
+    ),
+    ask=_ask,
+    after=(*SHOWN_BY, *_PARAMETERS),
     help="Certify a run, a ledger, or parameters under every attacker; a configuration is trained first.",
 )
-
-
-def asked() -> dict[type[Request], Do]:
-    """The requests that the verb takes, and what is done with them."""
-    return {Certify: _do}
 
 
 def _opened(
@@ -176,30 +176,6 @@ def _print_certificate(certificate: Certificate, alone: Sequence[str]) -> None:
         say(f"{'passed' if one.passed else 'FAILED'}  {one.name}: {one.detail}", indent=8)
     for warning in certificate.warnings:
         say(f"! {warning.name}: {warning.text}", indent=2)
-
-
-@command(
-    "keygen",
-    argument("private", Path, "KEY", "The private key to write; keep it secret."),
-    option("public", Path, "The public key to write; default: KEY with .pub added."),
-    option("encrypt", bool, "Encrypt the private key: the passphrase is asked for, or in $RETICENT_PASSPHRASE."),
-    JSON,
-)
-def keygen(private: Path, public: Path | None, encrypt: bool, json: bool) -> None:
-    """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
-    from reticent.signing.keys import key_id, load_public_key, write_key_pair
-
-    if not private.name:
-        raise ParameterError("KEY", str(private), "the name of a file to write")
-    shown = public or private.with_name(private.name + ".pub")
-    write_key_pair(private, shown, new_passphrase() if encrypt else None)
-    name = key_id(load_public_key(shown))
-    if json:
-        print_json({"private": str(private), "public": str(shown), "keyid": name})
-        return
-    click.echo(f"private key, for you alone: {private}")
-    click.echo(f"public key, for everybody who checks: {shown}")
-    click.echo(f"as certificates name it: {name}")
 
 
 def _check_declaration(given: dict[str, str | None]) -> None:

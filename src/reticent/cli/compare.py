@@ -11,9 +11,8 @@ import click
 from reticent.adversaries.base import ALL
 from reticent.calibration import NoiseMultiplier
 from reticent.cli._app import argument
-from reticent.cli._asking import Do, asking, options_of, showing, typed_for
+from reticent.cli._asking import asking, made, showing
 from reticent.cli._calibration import release_of, shown
-from reticent.cli._ledger import say_warnings
 from reticent.cli._options import (
     adversaries_of,
     first_line,
@@ -25,11 +24,9 @@ from reticent.cli._options import (
     told_apart,
     who_attacks,
 )
-from reticent.cli._paths import OfPaths
-from reticent.cli._tables import print_conditions, print_table, say
+from reticent.cli._tables import print_conditions, print_table, say, say_warnings
 from reticent.mechanisms import Mechanism
 from reticent.verbs.noise import Calibrations, Compare
-from reticent.verbs.request import Request
 from reticent.verbs.side_by_side import Differ, Differences
 
 _NOISE = "noise_multiplier"
@@ -42,8 +39,8 @@ def _of_kind(kind: type[Mechanism]) -> click.Command:
         stated, _ = told_apart(kind, given["adversary"] or [ALL], given)
         return _request(release_of(kind, "noise-multiplier", stated), given)
 
-    more = (*own, *who_attacks(own, ALL), *options_of(Compare))
-    return asking(kind.name, ask, showing(_show), *more, help=first_line(kind))
+    more = (*own, *who_attacks(own, ALL))
+    return asking(kind.name, Compare, ASKED[Compare], *more, ask=ask, help=first_line(kind))
 
 
 _RUN = "A finished run: its sampling and steps, with other noise."
@@ -55,8 +52,8 @@ def _of_run() -> click.Command:
 
         return _request(load_run(given["folder"]).ledger.equal_steps(), given)
 
-    folder = argument("folder", Path, "RUN", "A finished run directory.")
-    return asking("run", ask, showing(_show), folder, *who_attacks(default=ALL), *options_of(Compare), help=_RUN)
+    more = (argument("folder", Path, "RUN", "A finished run directory."), *who_attacks(default=ALL))
+    return asking("run", Compare, ASKED[Compare], *more, ask=ask, help=_RUN)
 
 
 _TWO = "Two runs or certificates: who learns more, and what differs."
@@ -67,27 +64,10 @@ _BOTH = [argument(name.lower(), Path, name, "A run folder, a ledger or a certifi
 def _side_by_side() -> click.Command:
     def ask(given: dict[str, Any]) -> Differ:
         who = adversaries_of(given["adversary"] or [ALL], given)
-        more = {"selection": runs_typed(given), **typed_for(Differ, given)}
-        return Differ.of(a=given["a"], b=given["b"], adversary=who, **more)
+        return made(Differ, given, a=given["a"], b=given["b"], adversary=who, selection=runs_typed(given))
 
-    more = (*_BOTH, *selection_options(), *who_attacks(default=ALL), *options_of(Differ))
-    return asking("files", ask, showing(_show_two), *more, help=_TWO)
-
-
-compare = OfPaths(
-    per_mechanism(
-        "compare",
-        "The noise that each attacker would allow.",
-        _of_kind,
-        {"run": (_RUN, _of_run), "files": (_TWO, _side_by_side)},
-        lambda kind: _NOISE in kind.searched(),
-    )
-)
-
-
-def asked() -> dict[type[Request], Do]:
-    """The requests that the verb takes, and what is done with them."""
-    return {Compare: showing(_show), Differ: showing(_show_two)}
+    more = (*_BOTH, *selection_options(), *who_attacks(default=ALL))
+    return asking("files", Differ, ASKED[Differ], *more, ask=ask, help=_TWO)
 
 
 def _show_two(found: Differences, given: Mapping[str, Any]) -> None:
@@ -97,7 +77,7 @@ def _show_two(found: Differences, given: Mapping[str, Any]) -> None:
 def _request(release: Mechanism, given: Mapping[str, Any]) -> Compare:
     names = given["adversary"] or [ALL]
     _, attackers = told_apart(type(release), names, given)
-    return Compare.of(release=release, adversary=adversaries_of(names, attackers), **typed_for(Compare, given))
+    return made(Compare, given, release=release, adversary=adversaries_of(names, attackers))
 
 
 def _show(found: Calibrations, given: Mapping[str, Any]) -> None:
@@ -122,3 +102,14 @@ def _show(found: Calibrations, given: Mapping[str, Any]) -> None:
         say(f"{name} left out: {reason}")
     print_conditions([(row.adversary, row.conditions) for row in rows])
     say_warnings(found.warnings)
+
+
+ASKED = {Compare: showing(_show), Differ: showing(_show_two)}
+compare = per_mechanism(
+    "compare",
+    "The noise that each attacker would allow.",
+    _of_kind,
+    {"run": (_RUN, _of_run), "files": (_TWO, _side_by_side)},
+    lambda kind: _NOISE in kind.searched(),
+    paths=True,
+)

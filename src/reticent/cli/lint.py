@@ -9,14 +9,11 @@ from typing import Any
 import click
 
 from reticent.cli._app import argument
-from reticent.cli._asking import Do, asking
-from reticent.cli._ledger import check_run_folder
-from reticent.cli._tables import say
-from reticent.facts import Severity
+from reticent.cli._asking import asking, told
 from reticent.io.files import strays
 from reticent.text import printable
-from reticent.verbs.request import Request
-from reticent.verbs.watching import Lint, indent_of
+from reticent.training.rundir import check_run_folder
+from reticent.verbs.watching import Lint
 
 
 def _do(request: Lint, given: Mapping[str, Any], json: bool) -> None:
@@ -31,28 +28,20 @@ def _do(request: Lint, given: Mapping[str, Any], json: bool) -> None:
         if left and not (where / "ledger.json").exists():
             raise click.exceptions.Exit(1)
         check_run_folder(where)
-    found = request.answer()
-    if json:
-        click.echo(found.to_json().rstrip())
-    else:
-        for line in found.lines():
-            say(line, indent=indent_of(line))
-    if left or found.worst is Severity.ERROR:
+    told(request.answer(), given, json)
+    if left:
         raise click.exceptions.Exit(1)
 
 
+ASKED = {Lint: _do}
+_WHAT = "A ledger of rt.watch, a run, an event in JSON; or a folder of runs."
 lint = asking(
     "lint",
-    lambda given: Lint.of(ledger=given["ledger"]),
+    Lint,
     _do,
-    argument("ledger", Path, "LEDGER|FOLDER", "A ledger of rt.watch, a run, an event in JSON; or a folder of runs."),
+    argument("ledger", Path, "LEDGER|FOLDER", _WHAT),
     help="""Name every fault of a loop or a run with its severity, the reason and the remedy; exit code 1 on an error.
 
     Of a folder, also whatever a kill left half-written in it.
     """,
 )
-
-
-def asked() -> dict[type[Request], Do]:
-    """The requests that the verb takes, and what is done with them."""
-    return {Lint: _do}

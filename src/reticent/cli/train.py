@@ -10,14 +10,12 @@ import click
 
 from reticent import _check
 from reticent.cli._app import JSON, argument, command, option
-from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
 from reticent.cli._plan import in_file, print_plan
 from reticent.cli._progress import progress_bar
-from reticent.cli._refusals import leave_out
 from reticent.cli._selection import planned, print_planned, run_selection
-from reticent.cli._sweep import asks_for_sweep, cells_of, run_sweep
+from reticent.cli._sweep import asks_for_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
 from reticent.errors import ArtifactError, ParameterError, needing
@@ -25,7 +23,9 @@ from reticent.io import yaml
 from reticent.io.files import read_bytes, write_atomic, writing
 from reticent.io.outputs import refuse_existing, refuse_overwriting
 from reticent.records.ledger import RunLedger
+from reticent.tasks.engines import engine_of
 from reticent.text import digits
+from reticent.verbs.request import leave_out
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -99,6 +99,8 @@ def train(
         if config is None or data is not None or checkpoint is not None:
             raise ParameterError("sweep", sweep, "given with a configuration, and without --data and --checkpoint")
         require_torch()
+        from reticent.training.selecting import cells_of
+
         cells, selection = cells_of(config, sweep)
         if selection is not None:
             if elsewhere or traced is not None:

@@ -6,19 +6,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
 from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
 from reticent.certificates.check import Checked
 from reticent.certificates.verify import ROUNDING, State
-from reticent.cli._app import argument, option
-from reticent.cli._asking import Do, asking, options_of, typed_for
+from reticent.cli._app import option
+from reticent.cli._asking import asking, told
 from reticent.cli._limits import limited
 from reticent.cli._options import TIMEOUT
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
 from reticent.io.outputs import refuse_foreign, write_output
-from reticent.verbs.request import Request
 from reticent.verbs.verifying import Verify
 
 _MOST_LINES = 20
@@ -30,17 +27,19 @@ def _do(request: Verify, given: Mapping[str, Any], json: bool) -> None:
     if page is not None:
         refuse_foreign(page, BROWSER_MARK)
     with limited(path, given["timeout"]), waiting("deriving") as progress:
-        found = request.answer(progress).checked
+        answer = request.answer(progress)
     if page is not None:
         write_output(page, browser_checker(), BROWSER_MARK)
-    if json:
-        click.echo(found.to_json(), nl=False)
-    else:
-        say(_verdict(path, found) if found.accepted else f"{path}: REFUSED")
-        say(*_told(found) if found.accepted else _reasons(found), indent=2)
-        say(*_declared(found), indent=2)
-    if not found.accepted:
-        raise click.exceptions.Exit(1)
+    told(answer, given, json, lambda answer, given: _show(path, answer.checked))
+
+
+def _show(path: Path, found: Checked) -> None:
+    say(_verdict(path, found) if found.accepted else f"{path}: REFUSED")
+    say(*_told(found) if found.accepted else _reasons(found), indent=2)
+    say(*_declared(found), indent=2)
+
+
+ASKED = {Verify: _do}
 
 
 SHOWN_BY = (
@@ -49,18 +48,11 @@ SHOWN_BY = (
 )
 verify = asking(
     "verify",
-    lambda given: Verify.of(certificate=given["certificate"], **typed_for(Verify, given)),
+    Verify,
     _do,
-    argument("certificate", Path, "CERTIFICATE", "A certificate.json, certificate.public.json or page."),
-    *options_of(Verify),
-    *SHOWN_BY,
+    after=SHOWN_BY,
     help="Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked.",
 )
-
-
-def asked() -> dict[type[Request], Do]:
-    """The requests that the verb takes, and what is done with them."""
-    return {Verify: _do}
 
 
 def _verdict(path: Path, found: Checked) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.text import did_you_mean, printable
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -59,11 +59,12 @@ def validated(kind: type[Model], document: Any, where: str) -> Model:
 
 def _refuse_another(kind: type[BaseModel], document: Any, where: str) -> None:
     """Refuse a document of another schema at once: its keys are not those of ``kind``."""
-    wanted = [get_args(one.annotation) for one in kind.model_fields.values() if one.alias == "schema"]
+    stated = (get_args(one.annotation) for one in kind.model_fields.values() if one.alias == "schema")
+    wanted = [names for names in stated if names]
     if not wanted or not isinstance(document, dict) or document.get("schema") in wanted[0]:
         return
-    stated = f"its schema is {_short(document['schema'])}" if "schema" in document else "it has no schema"
-    raise ArtifactError(f"{where}: {stated}, expected {wanted[0][0]}")
+    other = f"its schema is {_short(document['schema'])}" if "schema" in document else "it has no schema"
+    raise ArtifactError(f"{where}: {other}, expected {wanted[0][0]}")
 
 
 def first_problem(error: ValidationError, kind: type[BaseModel] | None = None) -> str:
@@ -84,6 +85,16 @@ def first_problem(error: ValidationError, kind: type[BaseModel] | None = None) -
     if isinstance(problem["input"], (str, int, float, bool, type(None))):
         return f"{key}: {reason}, got {_short(problem['input'])}"
     return f"{key}: {reason}"
+
+
+def refused(error: ValidationError) -> ParameterError:
+    """The first complaint of a pydantic validation as an error about an argument."""
+    problem = error.errors(include_url=False)[0]
+    name = printable(".".join(str(part) for part in problem["loc"]), 200)
+    if problem["type"] in ("extra_forbidden", "missing"):
+        missing = problem["type"] == "missing"
+        return ParameterError(name, None, "given" if missing else "left out: there is no such setting", shown=False)
+    return ParameterError(name, problem["input"], problem["msg"].removeprefix("Input should be "))
 
 
 def _near(key: str, kind: type[BaseModel] | None) -> str:

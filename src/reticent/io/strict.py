@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-import rfc8785
-
 from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
 
@@ -47,6 +45,8 @@ def canonical(document: Any) -> bytes:
     Raises:
         ArtifactError: something in it has no canonical form, such as a whole number beyond 2^53.
     """
+    import rfc8785
+
     try:
         return rfc8785.dumps(document)
     except (rfc8785.CanonicalizationError, RecursionError) as error:

@@ -18,6 +18,9 @@ from typing import Any
 
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError, needing
+from reticent.text import one_of
+
+ENGINES = ("local", "dask", "ray")
 
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
@@ -216,3 +219,18 @@ def _quiet() -> Iterator[None]:
     yield
     for logger, level in before.items():
         logger.setLevel(level)
+
+
+def engine_of(name: str, address: str | None, workers: int) -> Engine:
+    """The engine of this name.
+
+    Raises:
+        ParameterError: there is none, or its address is missing or of no use to it.
+    """
+    if name not in ENGINES:
+        raise ParameterError("engine", name, one_of(name, ENGINES))
+    if name == "local" and address is not None:
+        raise ParameterError("address", address, "left out for --engine local", shown=False)
+    if name == "dask" and address is None:
+        raise ParameterError("address", address, "the scheduler's tcp://host:port for --engine dask")
+    return Local(workers) if name == "local" else Ray(address) if name == "ray" else Dask(str(address))

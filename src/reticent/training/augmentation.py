@@ -10,18 +10,31 @@ no record shapes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
+from pydantic import ValidationError
 from torch import nn
 from torch.nn.functional import pad
 
 from reticent.errors import ParameterError
+from reticent.io.models import refused
 from reticent.training.config import AugmentationConfig
 from reticent.training.randomness import Source
 
 
 class Augmentation(AugmentationConfig):
-    """Random views of images, drawn and averaged."""
+    """Random views of images, drawn and averaged.
+
+    Raises:
+        ParameterError: a number is outside its domain, or there is no such setting.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise refused(error) from None
 
     def check(self, features: torch.Tensor) -> None:
         """Raises ParameterError unless these are images of shape (records, channels, h, w), larger than the crop."""

@@ -195,6 +195,35 @@ def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple
     return trained_parameters(context.model), (later[-1] - later[0]) / (len(later) - 1)
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a run would take.
+
+    Attributes:
+        steps: noisy updates.
+        records: training records.
+        batch_size: records in one step, on average.
+        gradients: of single records, over the whole run.
+        num_parameters: trained coordinates.
+        seconds: of all steps, from a few that were tried on this machine.
+    """
+
+    steps: int
+    records: int
+    batch_size: float
+    gradients: float
+    num_parameters: int
+    seconds: float
+
+
+def cost_of(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
+    """What a run takes, from a few steps that are thrown away."""
+    parameters, seconds = rehearse(config, records, planned)
+    size, views = len(records.train), 1 if planned.augmentation is None else planned.augmentation.times
+    batch = planned.sample_rate * size
+    return Cost(planned.steps, size, batch, planned.steps * batch * views, parameters, planned.steps * seconds)
+
+
 def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings, unseen: bool) -> None:
     """What ``final_model`` cannot promise ends here, before anything is trained."""
     if dataset.classes != 2:

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,9 @@ from reticent.errors import ArtifactError, DataError, ParameterError
 from reticent.io import strict
 from reticent.io.files import new_folder, read_bytes, sha256_file, write_atomic, writing
 from reticent.io.models import Closed, Sha256, Whole, validated
-from reticent.io.outputs import refuse_overwriting
+from reticent.io.outputs import refuse_overwriting, signature_of
 from reticent.records.ledger import RunLedger
+from reticent.signing.envelope import LEDGER as OF_LEDGER
 from reticent.signing.envelope import RUN
 from reticent.signing.provenance import SIGNATURE, sealed
 from reticent.training.config import TrainConfig, parse_config
@@ -204,6 +205,43 @@ class Run:
         if record.bytes > limit:
             raise ArtifactError(f"{self.path}/{name}: {record.bytes} bytes, more than the {limit} that are allowed")
         return _checked(self.path, name, record)
+
+
+def check_run_folder(path: Path) -> None:
+    """Refuse the folder that ``certify CONFIG`` writes: the run is one deeper.
+
+    Raises:
+        ArtifactError: it is that folder; the text names the run.
+    """
+    if (path / "run" / MANIFEST).is_file() and not (path / MANIFEST).exists():
+        raise ArtifactError(f"{path} is the folder of a certificate; its run is {path / 'run'}")
+
+
+def signer_of(what: Path, keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> str | None:
+    """The id of the key that signed a run or a watched ledger when it ended; None without a signature.
+
+    Every file of a run is compared first. Nothing is compared where nothing is to be signed.
+
+    Args:
+        what: the folder of a run, or the file of a ledger.
+        keys: that sign the certificate: one of them must have signed.
+        run_key: the public key that must have signed, instead.
+
+    Raises:
+        ArtifactError: a file is not as it was recorded, or the signature is of none of the keys.
+    """
+    from reticent.signing.keys import load_public_key
+    from reticent.signing.provenance import signer
+
+    if not keys and run_key is None:
+        return None
+    if what.is_dir():
+        check_files(what)
+        signed, envelope, kind = what / MANIFEST, what / SIGNATURE, RUN
+    else:
+        signed, envelope, kind = what, signature_of(what), OF_LEDGER
+    trusted = [key.public_key() for key in keys] if run_key is None else [load_public_key(run_key)]
+    return signer(signed, envelope, kind, trusted, required=run_key is not None)
 
 
 def load_run(path: Path | str) -> Run:

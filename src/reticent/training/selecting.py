@@ -19,6 +19,7 @@ from reticent.data import Dataset
 from reticent.errors import ArtifactError, NumericalError, ParameterError
 from reticent.facts.selected_run import SelectionRecord, with_score
 from reticent.facts.steps import Randomness
+from reticent.io import yaml
 from reticent.io.models import Closed, Positive, validated
 from reticent.io.outputs import refuse_overwriting
 from reticent.io.strict import portable
@@ -29,10 +30,11 @@ from reticent.mechanisms.selection import runs_called
 from reticent.pairs import Runs
 from reticent.registry import parameters_of
 from reticent.training import rundir
+from reticent.training.config import parse_config
 from reticent.training.randomness import SystemSource
 from reticent.training.run import Fitted, fitted
 from reticent.training.setup import load_dataset, make_settings, planned_release
-from reticent.training.sweep import Cell
+from reticent.training.sweep import Cell, make_grid, parse_axis
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -79,6 +81,30 @@ class SelectionConfig(Closed):
             raise ParameterError("shape", self.shape, "left out unless runs is negative-binomial")
         own = {} if self.shape is None else {"shape": self.shape}
         return kind(mean=self.mean_runs, **own)  # type: ignore[call-arg]
+
+
+def cells_of(config: Path, options: Sequence[str]) -> tuple[tuple[Cell, ...], SelectionConfig | None]:
+    """The grid in ``sweep:`` of the file and in ``--sweep``, and its section ``selection``.
+
+    An option replaces the axis of the same key. Where the best of several runs is asked for, a list of one will do.
+
+    Raises:
+        ArtifactError, ParameterError: as ``make_grid``, ``parse_axis`` and ``parse_selection``.
+    """
+    document = yaml.load_file(config)
+    if not isinstance(document, dict):
+        raise ArtifactError(f"{config}: must be a mapping of keys to values")
+    axes = document.pop("sweep", {})
+    if not isinstance(axes, dict):
+        raise ArtifactError(f"{config}: sweep: must be a mapping of keys to lists of values")
+    for option in options:
+        key, values = parse_axis(option)
+        axes[key] = values
+    stated = document.pop("selection", None)
+    selection = None if stated is None else parse_selection(stated, str(config))
+    if selection is not None and not axes:
+        return (Cell({}, parse_config(document, str(config))),), selection
+    return make_grid(document, axes, str(config)), selection
 
 
 def parse_selection(document: Any, where: str) -> SelectionConfig:

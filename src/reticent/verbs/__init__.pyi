@@ -3,18 +3,29 @@
 from reticent.verbs.documents import Certified as Certified
 from reticent.verbs.documents import Certify as Certify
 from reticent.verbs.documents import certify as certify
+from reticent.verbs.evidence import Audit as Audit
 from reticent.verbs.evidence import Audited as Audited
 from reticent.verbs.evidence import audit as audit
-from reticent.verbs.evidence import audit_loop as audit_loop
+from reticent.verbs.gating import Gate as Gate
+from reticent.verbs.gating import Gated as Gated
+from reticent.verbs.gating import gate as gate
 from reticent.verbs.grids import AssessEach as AssessEach
 from reticent.verbs.grids import Grid as Grid
 from reticent.verbs.grids import assess_each as assess_each
+from reticent.verbs.keys import Keygen as Keygen
+from reticent.verbs.loops import AuditLoop as AuditLoop
+from reticent.verbs.loops import audit_loop as audit_loop
 from reticent.verbs.noise import Calibrate as Calibrate
 from reticent.verbs.noise import Calibrated as Calibrated
 from reticent.verbs.noise import Calibrations as Calibrations
 from reticent.verbs.noise import Compare as Compare
 from reticent.verbs.noise import calibrate as calibrate
 from reticent.verbs.noise import compare as compare
+from reticent.verbs.planning import PlanAudit as PlanAudit
+from reticent.verbs.reading import read as read
+from reticent.verbs.registering import AddToRegister as AddToRegister
+from reticent.verbs.registering import OpenRegister as OpenRegister
+from reticent.verbs.registering import ShowRegister as ShowRegister
 from reticent.verbs.releases import dpsgd as dpsgd
 from reticent.verbs.request import Request as Request
 from reticent.verbs.risks import Assess as Assess
@@ -36,3 +47,21 @@ from reticent.verbs.watching import lint as lint
 from reticent.verbs.watching import random_allocation as random_allocation
 from reticent.verbs.watching import secure_noise as secure_noise
 from reticent.verbs.watching import watch as watch
+
+# isort: off
+# kinds: the documents that --json prints
+from reticent.adversaries.report import RiskDocument as RiskDocument
+from reticent.verbs.grids import Risks as Risks
+from reticent.verbs.side_by_side import Compared as Compared
+from reticent.verbs.noise import CalibrationDocument as CalibrationDocument
+from reticent.verbs.noise import Comparison as Comparison
+from reticent.verbs.samplers import SamplersDocument as SamplersDocument
+from reticent.certificates.schema import Certificate as Certificate
+from reticent.verbs.verifying import VerificationDocument as VerificationDocument
+from reticent.certificates.gate_report import GateReport as GateReport
+from reticent.certificates.gate_report import GateReports as GateReports
+from reticent.verbs.watching import LintDocument as LintDocument
+from reticent.verbs.keys import KeyPair as KeyPair
+from reticent.verbs.registering import RegisterState as RegisterState
+from reticent.verbs.planning import PlanDocument as PlanDocument
+from reticent.verbs.loops import LoopDocument as LoopDocument

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +16,8 @@ from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, run_
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import Policy, load_policy
-from reticent.certificates.schema import OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
+from reticent.certificates.schema import CONSENTS, OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
+from reticent.certificates.together import OneRelease, released_together
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.models import first_problem
 from reticent.keywords import hinting
@@ -25,12 +25,11 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.chain import chained
 from reticent.records.ledger import RunLedger, held, watched
 from reticent.risk.questions import MEASURES, Questions
-from reticent.verbs.names import ATTACKERS, RELATION, Attackers, Who
+from reticent.verbs.names import ATTACKERS, BETWEEN, RELATION, Attackers, Who
 from reticent.verbs.releases import WHOLE, Release
-from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several
+from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several, word
 from reticent.verbs.risks import OF_SECRETS
 from reticent.verbs.table import Cell, Table
-from reticent.verbs.together import OneRelease, released_together
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -63,8 +62,7 @@ class Certified(Table):
     def rows(self) -> list[tuple[Cell, ...]]:
         found: list[tuple[Cell, ...]] = []
         for record in self.certificate.assessments:
-            numbers = [MEASURES[name].of(record, *at).value for name, at in self._stated()]
-            cells = [math.inf if number is None else number for number in numbers]
+            cells = [MEASURES[name].of(record, *at).most for name, at in self._stated()]
             found.append((record.label, record.neighbouring, record.claim, *cells))
         return found
 
@@ -134,9 +132,11 @@ def _policy_written(policy: Policy | Path) -> str:
     return str(policy)
 
 
+_CONSENTS = several(word(*CONSENTS))
+PUBLISH = replace(_CONSENTS, read=lambda name, said: tuple(x for x in CONSENTS if x in _CONSENTS.read(name, said)))
 CHECKED = replace(TEXT, schema=None, typed=None)
 """What a program says after it looked; a file cannot."""
-POLICY = Spelling(_policy, _policy_written, {"type": "string"}, Path)
+POLICY: Spelling = Spelling(_policy, _policy_written, {"type": "string"}, Path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,13 +151,11 @@ class Certify(Request):
     expires: str | None = asked(TEXT, "Date from which it must not be relied on.", None)
     created: str | None = asked(TEXT, "Date of a certificate of parameters; default: today.", None)
     publish: tuple[str, ...] = asked(
-        several(TEXT), "Show about your own records: names (of files and columns) or accuracy.", ()
+        PUBLISH, "Show about your own records: names (of files and columns) or accuracy.", ()
     )
-    run_signed_by: str | None = asked(
-        replace(TEXT, schema=None, typed=None), "Id of the key that signed the run.", None
-    )
+    run_signed_by: str | None = asked(CHECKED, "Id of the key that signed the run.", None)
     adversary: Attackers | None = asked(ATTACKERS, "Who attacks; default: all who need no measurement.", None)
-    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
+    neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
     secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())
     guesses: tuple[float, ...] = asked(NUMBERS, "Guesses of that secret; default: 1.", (1,))
     contraction: float | None = asked(
@@ -206,7 +204,8 @@ class Certify(Request):
                 wanted = "a mechanism, if adversary, neighbouring or created is given"
                 raise ParameterError("what", type(source).__name__, wanted)
             asked = {"questions": self.questions, "contraction": self.contraction, "policy": limits}
-            return Certified(_of_run(source, said, self.publish, {**asked, "progress": progress}))
+            where = str(self.release) if isinstance(self.release, (str, Path)) else "this"
+            return Certified(_of_run(source, where, said, self.publish, {**asked, "progress": progress}))
         known = {"subject": OF_PARAMETERS, "created": self.created or datetime.now(UTC).date().isoformat()}
         known |= {name: text for name, text in said.items() if text is not None}
         chosen = usual = standard_adversaries(contraction=self.contraction)
@@ -308,12 +307,16 @@ def _named(release: Any, place: int) -> OneRelease:
 
 def _of_run(
     source: Any,
+    where: str,
     said: dict[str, Any],
     publish: tuple[str, ...],
     asked: dict[str, Any],
 ) -> Certificate:
     ledger: RunLedger | None = held(source)
-    if ledger is None or ledger.diagnostics is None:
+    if ledger is not None and ledger.diagnostics is None:
+        what = "has the public part of a ledger, without the diagnostics that a certificate is made from"
+        raise ArtifactError(f"{where} {what}: certify the run, its ledger.json, or the complete certificate.json")
+    if ledger is None:
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     of_run = source is not ledger and ledger.config is not None
     more: dict[str, str | None] = {"weights_sha256": _weights_of(source)} if of_run else {}

@@ -1,34 +1,59 @@
-"""``audit`` and ``audit_loop``: what an attack really achieved, and whether a loop is what it claims to be."""
+"""``audit``: what an attack really achieved, and whether that refutes what is claimed."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.adversaries import WorstCase
+from reticent.adversaries import Method, WorstCase
+from reticent.attacks.base import ATTACKS
+from reticent.attacks.sources import FORMATS, kind_of, read_scores
 from reticent.auditing.one_run import Guesses
 from reticent.auditing.report import DEFAULT_FPRS, AuditReport
 from reticent.auditing.report import audit as judge
-from reticent.auditing.scores import Scores
+from reticent.auditing.scores import Design, Scores
+from reticent.auditing.spelling import guesses_of, rule_of
 from reticent.auditing.thresholds import ThresholdRule
-from reticent.curves import TradeOff
+from reticent.auditing.verdict import Finding
+from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ParameterError, needing
 from reticent.keywords import hinting
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
 from reticent.pairs.neighbouring import relation_of
+from reticent.tasks.engines import ENGINES, engine_of
+from reticent.verbs.names import ATTACKERS, BETWEEN, HOW, METHOD, RELATION, Attackers
+from reticent.verbs.progress import Say, counted, reporting
 from reticent.verbs.releases import mechanism_of
-from reticent.verbs.request import NUMBERS
+from reticent.verbs.request import (
+    COUNT,
+    FLAG,
+    FRACTION,
+    NON_NEGATIVE,
+    NUMBER,
+    NUMBERS,
+    PATH,
+    POSITIVE,
+    SEED,
+    TEXT,
+    Request,
+    Spelling,
+    asked,
+    leave_out,
+    member,
+    several,
+    word,
+)
+from reticent.verbs.risks import Assess
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from reticent.attacks.mechanics import MechanicsReport
-    from reticent.attacks.white_box import TrainFunction
 
 
 class Audited(Table):
@@ -37,11 +62,13 @@ class Audited(Table):
     Attributes:
         report: everything that the audit says.
         claims: the curves that were claimed, by name.
+        claimed: the release that they are of, where one is known.
     """
 
-    def __init__(self, report: AuditReport, claims: Mapping[str, TradeOff] | None = None) -> None:
-        self.report = report
-        self.claims = dict(claims or {})
+    def __init__(
+        self, report: AuditReport, claims: Mapping[str, TradeOff] | None = None, claimed: Mechanism | None = None
+    ) -> None:
+        self.report, self.claims, self.claimed = report, dict(claims or {}), claimed
 
     def title(self) -> str:
         scores = self.report.scores
@@ -93,9 +120,196 @@ class Audited(Table):
         draw_audit(drawn[0], drawn[1], self.report, self.claims)
         return with_legend(drawn, legend)
 
-    def to_json(self) -> str:
-        """The document ``reticent.audit/1`` as strict JSON text."""
-        return json.dumps(self.report.to_json(), indent=2, allow_nan=False)
+    @property
+    def document(self) -> dict[str, object]:
+        """The document ``reticent.audit/1``: aggregates only, no single score."""
+        return self.report.to_json()
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a claim is refuted."""
+        return any(verdict.finding is Finding.INCONSISTENT for verdict in self.report.verdicts.values())
+
+
+GUESSES = Spelling(
+    lambda _, said: said if isinstance(said, Guesses) else guesses_of(str(said)),
+    lambda made: f"{made.members},{made.non_members}",
+    {"type": "string"},
+    str,
+)
+_COINS = " unless the design is one-run"
+_SCORED = " for scores, which an attack has given already"
+NO_RELEASE = " unless --noise-multiplier or --claim is given"
+_OF_RELEASE = ("claim", "noise_multiplier", "sample_rate", "steps", "dimension")
+_OF_ATTACK = ("records", "models", "canaries", "engine", "address", "workers", "timeout", "work", "resume")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit(Request):
+    """What an attack on a run achieves, or scores of one, and whether that refutes what is claimed."""
+
+    verb = "audit"
+    source: Path = asked(PATH, "A run, a score file, a LiRA folder or a Privacy Meter log folder.", word="RUN|SCORES")
+    attack: str = asked(TEXT, f"For a run: {', '.join(ATTACKS)}.", "loss")
+    against: Attackers | None = asked(ATTACKERS, "Whose curves are tested; default: the worst case.", None)
+    against_mu: tuple[float, ...] = asked(several(NON_NEGATIVE), "Gaussian curve to test.", ())
+    neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
+    method: Method | None = asked(METHOD, HOW, None)
+    confidence: float = asked(FRACTION, "Confidence of each statement.", 0.95)
+    delta: float = asked(FRACTION, "delta for the bounds on epsilon.", 1e-5)
+    fpr: tuple[float, ...] = asked(several(FRACTION), "False positive rate at which the TPR is reported.", DEFAULT_FPRS)
+    rule: str | None = asked(
+        TEXT, "Thresholds: normal-scores | ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION.", None
+    )
+    guesses: Guesses | None = asked(GUESSES, "One run: MEMBERS,NON_MEMBERS guessed, fixed in advance.", None)
+    design: Design | None = asked(member(Design), "How scores came about; default: as they say.", None)
+    claim: Path | None = asked(
+        PATH,
+        "For scores: the file that says what was released, as for risk ledger: a ledger, mechanism or DpEvent.",
+        None,
+    )
+    noise_multiplier: float | None = asked(
+        NUMBER, "For scores: the release that they are tested against; alone, one Gaussian release.", None
+    )
+    sample_rate: float | None = asked(NUMBER, "With --steps: DP-SGD.", None)
+    steps: int | None = asked(COUNT, "With --sample-rate: DP-SGD.", None)
+    dimension: int | None = asked(COUNT, "Released coordinates.", None)
+    format: str = asked(word(*FORMATS), "What the source is.", "auto")
+    target: int = asked(SEED, "Which model of a LiRA or Privacy Meter folder.", 0)
+    seed: int = asked(SEED, "Seed of the attack and of the rule split.", 0)
+    records: int = asked(COUNT, "Members and non-members to score, at most.", 1000)
+    models: int = asked(COUNT, "Shadow models.", 16)
+    canaries: int = asked(COUNT, "Gradient canaries.", 1000)
+    engine: str = asked(word(*ENGINES), "Where shadow models are trained.", "local")
+    address: str | None = asked(TEXT, "Address of the Dask scheduler or the Ray head.", None)
+    workers: int = asked(COUNT, "Processes of the local engine.", 1)
+    timeout: float | None = asked(POSITIVE, "Give up when no task was finished for this many seconds.", None)
+    work: Path | None = asked(PATH, "Folder for shadow models: a new one, or that of an earlier attack.", None)
+    resume: bool = asked(FLAG, "Continue with what is in that folder.", False)
+
+    def __post_init__(self) -> None:
+        _ = self.thresholds  # refused at once, not after an attack that takes hours
+
+    @property
+    def thresholds(self) -> ThresholdRule | None:
+        """How they are chosen; None: as each statistic does."""
+        return None if self.rule is None else rule_of(self.rule, self.seed)
+
+    @cached_property
+    def kind(self) -> str:
+        """What lies at ``source``: run, scores, lira or privacy-meter.
+
+        Raises:
+            ArtifactError: nothing does.
+            ParameterError: something is said that this kind of source would ignore.
+        """
+        found = kind_of(self.source, self.format)
+        said = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) != one.default}
+        given: Mapping[str, Any] = {one.name: said.get(one.name) for one in fields(self)}
+        if found == "run":
+            leave_out({name: given[name] for name in _OF_RELEASE}, " for a run, whose ledger says what it released")
+        else:
+            leave_out({name: given[name] for name in _OF_ATTACK}, _SCORED)
+        if found in ("scores", "privacy-meter"):
+            leave_out({"attack": given["attack"]}, _SCORED)
+        if found in ("run", "scores"):
+            leave_out({"target": given["target"]}, " unless the source is a LiRA or Privacy Meter folder")
+        if found == "run" and self.design is not Design.ONE_RUN:
+            leave_out({"guesses": self.guesses}, _COINS)
+        return found
+
+    @cached_property
+    def claimed(self) -> Mechanism | None:
+        """The release that scores are tested against: of the run, of a file or of numbers; None if none is described.
+
+        Raises:
+            ParameterError: it is described twice, or by halves.
+        """
+        if self.kind == "run":
+            with needing("auditing a run", "train"):
+                import reticent.training.run  # noqa: F401
+            from reticent.training import load_run
+
+            return load_run(self.source).ledger.mechanism()
+        said = {"noise_multiplier": self.noise_multiplier, "sample_rate": self.sample_rate, "steps": self.steps}
+        if self.claim is not None:
+            leave_out(said, ": the file of --claim says it")
+            return mechanism_of(self.claim)
+        if self.noise_multiplier is None:
+            leave_out({**said, "dimension": self.dimension}, NO_RELEASE)
+            return None
+        if self.sample_rate is None and self.steps is None:
+            return Gaussian(self.noise_multiplier, dimension=self.dimension or 1)
+        if self.sample_rate is None or self.steps is None:
+            missing, given = ("sample_rate", "--steps") if self.sample_rate is None else ("steps", "--sample-rate")
+            raise ParameterError(missing, None, f"given together with {given}", shown=False)
+        return DPSGD(self.noise_multiplier, self.sample_rate, self.steps, num_parameters=self.dimension)
+
+    @cached_property
+    def claims(self) -> Mapping[str, TradeOff]:
+        """Curves to test, by name; the worst case comes with every attacker that is named.
+
+        Raises:
+            ParameterError: somebody attacks a release that is not described.
+        """
+        how = {"neighbouring": self.neighbouring, "method": self.method}
+        found: dict[str, TradeOff] = {}
+        if self.claimed is None:
+            if self.against is not None:
+                wanted = "given, or --claim, so that --against has a release"
+                raise ParameterError("noise_multiplier", None, wanted, shown=False)
+            leave_out(how, NO_RELEASE)
+        else:
+            for one in Assess.of(release=self.claimed, adversary=self.against, **how).answer():
+                found[f"{one.adversary.name} ({one.neighbouring})"] = one.curve
+        return found | {f"mu={mu!r}": GaussianTradeOff(mu) for mu in self.against_mu}
+
+    def scores(self, progress: Say | None = None, announce: Say | None = None, waits: Say | None = None) -> Scores:
+        """What the attack scores, or what lies there.
+
+        Args:
+            progress: called with a few words about what is being worked on.
+            announce: called with one line on what long work will cost.
+            waits: called with one line on why nothing moves.
+
+        Raises:
+            ArtifactError, ParameterError, UnsupportedError: nothing of this kind can be audited.
+        """
+        _ = self.claims  # refused before an attack that takes hours
+        if self.kind == "run":
+            from reticent.attacks.base import AttackSettings, find_attack
+
+            found, engine = find_attack(self.attack), engine_of(self.engine, self.address, self.workers)
+            own = ("records", "models", "canaries", "timeout", "work", "resume", "seed")
+            told = reporting(counted(progress, f"attack {self.attack} "), waits)
+            how = {name: getattr(self, name) for name in own}
+            scores = found.scores(self.source, AttackSettings(**how, engine=engine, announce=announce, progress=told))
+        else:
+            scores = read_scores(self.source, self.kind, self.attack, self.target, self.design)
+        if self.design is not None and scores.design is not self.design:
+            scores = Scores(scores.member, scores.non_member, scores.meta, self.design)
+        if scores.design is not Design.ONE_RUN:
+            leave_out({"guesses": self.guesses}, _COINS)
+        return scores
+
+    def judgement(self, scores: Scores, progress: Say | None = None) -> Audited:
+        """What these scores say of the claims.
+
+        Raises:
+            ParameterError: there are more guesses than scores.
+        """
+        how: dict[str, Any] = {"delta": self.delta, "fprs": self.fpr, "rule": self.thresholds, "guesses": self.guesses}
+        bar = counted(progress, "audit ")
+        report = judge(scores, self.claims, **how, confidence=self.confidence, progress=bar)
+        return Audited(report, self.claims, self.claimed)
+
+    def answer(self, progress: Say | None = None) -> Audited:
+        """Bound from below what the release gives away, and judge the claims made for it.
+
+        Raises:
+            ArtifactError, ParameterError, UnsupportedError: as for ``scores`` and ``judgement``.
+        """
+        return self.judgement(self.scores(progress), progress)
 
 
 @hinting
@@ -143,20 +357,6 @@ def audit(
         scores, claims, delta=delta, fprs=rates, rule=rule, guesses=guesses, confidence=confidence, progress=progress
     )
     return Audited(report, claims)
-
-
-def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> MechanicsReport:
-    """Is this training loop the DP-SGD that it claims to be? See ``reticent.attacks.loop.audit_loop``.
-
-    Raises:
-        UnsupportedError: torch is not installed; the text says what to install.
-        ParameterError: the claim is no DP-SGD.
-    """
-    with needing("auditing a loop", "train"):
-        from reticent.attacks.loop import audit_loop as run
-    if getattr(claim, "training", None) is None:
-        raise ParameterError("claim", type(claim).__name__, "DP-SGD: rt.dpsgd(...) with batch and dataset size")
-    return hinting(run)(train_fn, claim, **options)
 
 
 def _claims(claim: Any, neighbouring: Neighbouring | str | None) -> dict[str, TradeOff]:

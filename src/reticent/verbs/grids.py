@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from pydantic import Field
 
 from reticent import __version__
 from reticent.adversaries import Method
-from reticent.adversaries.report import SPOKEN, AssessmentRecord, Number, Record, RiskDocument
+from reticent.adversaries.report import AssessmentRecord, Number, Record, RiskDocument
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -108,10 +107,6 @@ class Grid(Table):
         runs = [RunRisk(**dict(found), name=run.name) for run, found in each]
         return Risks(runs=runs, left_out=dict(self.left_out))
 
-    def to_json(self) -> str:
-        """The document ``reticent.risks/1`` as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
-
     def title(self) -> str:
         return f"{len(self.runs)} releases, each by itself"
 
@@ -131,7 +126,7 @@ class Grid(Table):
         for run, released, document in zip(self.runs, self.mechanisms, self.documents, strict=True):
             facts = {"run": run.name, "release": in_short(released), **document.mechanism}
             for one in document.assessments:
-                shown = [None if (x := _number(m, one, at)) is None else _finite(x) for m, at in self._asked]
+                shown = [None if (x := _number(m, one, at)) is None else x.most for m, at in self._asked]
                 first, last = ([facts[name] for name in names] for names in (self._first, self._last))
                 rows.append((*first, one.label, one.neighbouring, one.claim, *shown, *last))
         return rows
@@ -355,10 +350,6 @@ def _whose(names: Sequence[str]) -> str:
 def _number(measure: Measure, record: AssessmentRecord, at: tuple[float, ...]) -> Number | None:
     """The number of a record; None where this attacker has none."""
     return measure.of(record, *at) if at in [tuple(map(float, known)) for known in measure.stated(record)] else None
-
-
-def _finite(number: Number) -> float:
-    return math.inf if number.value is None else number.value
 
 
 def _differing(records: Sequence[Mapping[str, Any]], otherwise: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reticent import _check
 from reticent.adversaries import Adversary, Method, WorstCase, everybody
 from reticent.adversaries.base import ALL, adversaries_named, adversary_called
 from reticent.errors import ParameterError
 from reticent.pairs.neighbouring import Neighbouring, relation_of
 from reticent.text import stated
-from reticent.verbs.request import Spelling, one_or_more
+from reticent.verbs.request import Spelling, member, one_or_more
 
 Who = Adversary | str
 
@@ -116,4 +115,6 @@ _WHO = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["name"]}]}
 ATTACKERS = Spelling(lambda _, said: Attackers.of(said), Attackers.written, one_or_more(_WHO), None)
 ATTACKER = Spelling(lambda _, said: adversary(said), _written, _WHO, None)
 RELATION = Spelling(lambda _, said: relation_of(said), str, {"enum": [*Neighbouring]}, str)
-METHOD = Spelling(lambda name, said: _check.member(Method, **{name: said}), str, {"enum": [*Method]}, str)
+METHOD = member(Method)
+BETWEEN = "Between which data sets; default: each attacker's own."
+HOW = "How curves are evaluated; default: each attacker's own."

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from reticent.adversaries import Adversary, Assessment, Method, WorstCase
 from reticent.adversaries.base import ALL
 from reticent.adversaries.report import (
-    SPOKEN,
     AssessmentRecord,
     ConditionRecord,
     Record,
@@ -32,15 +31,14 @@ from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import conditions_by_whom
 from reticent.risk.questions import Questions
 from reticent.text import one_of, stated
-from reticent.verbs.names import ATTACKER, ATTACKERS, METHOD, RELATION, WORST, Attackers, Who
+from reticent.verbs.curves import Curves
+from reticent.verbs.names import ATTACKER, ATTACKERS, BETWEEN, HOW, METHOD, RELATION, WORST, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release
 from reticent.verbs.request import Request, Spelling, asked
-from reticent.verbs.table import Cell, Table
+from reticent.verbs.table import Cell
 from reticent.verbs.targets import TARGET, target_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from reticent.pairs.runs import Runs
 
 Progress = Callable[[str], None]
@@ -68,6 +66,21 @@ def _written(unknown: Unknown | str) -> str:
 
 _ANYWHERE: dict[str, Unknown] = {"noise-scale": NoiseScale(), "mean-runs": MeanRuns()}
 """What may be searched in any release, by name."""
+
+
+def unknown_called(name: str | None, kinds: Mapping[str, Unknown]) -> tuple[str, Unknown]:
+    """What is searched, with its name; the first where none is stated.
+
+    Raises:
+        ParameterError: there is nothing of this name.
+    """
+    meant = next(iter(kinds)) if name is None else name
+    for known, kind in kinds.items():
+        if meant in (known, kind.name):
+            return known, kind
+    raise ParameterError("unknown", meant, one_of(meant, kinds))
+
+
 UNKNOWN = Spelling(_unknown, _written, {"type": "string"}, str)
 
 
@@ -93,12 +106,7 @@ class Calibrate(Request):
         """
         if isinstance(self.unknown, Unknown):
             return _written(type(self.unknown)()), self.unknown
-        kinds = {**unknowns_of(type(self.release.mechanism.base)), **_ANYWHERE}
-        name = next(iter(kinds)) if self.unknown is None else self.unknown
-        for known, kind in kinds.items():
-            if name in (known, kind.name):
-                return known, kind
-        raise ParameterError("unknown", name, one_of(name, kinds))
+        return unknown_called(self.unknown, {**unknowns_of(type(self.release.mechanism.base)), **_ANYWHERE})
 
     def answer(self, progress: Progress | None = None) -> Calibrated:
         """The value that meets the target.
@@ -127,8 +135,8 @@ class Compare(Request):
     release: Release = asked(RELEASE, "The release; its noise does not matter.")
     target: Target = asked(TARGET, f"What has to be reached: {forms()}.")
     adversary: Attackers = asked(ATTACKERS, "Who attacks; default: all.", Attackers.of(ALL))
-    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
-    method: Method | None = asked(METHOD, "How curves are evaluated; default: each attacker's own.", None)
+    neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
+    method: Method | None = asked(METHOD, HOW, None)
 
     def answer(self, progress: Progress | None = None) -> Calibrations:
         """The least noise against each attacker; one that cannot be answered is named with its reason.
@@ -217,7 +225,7 @@ def _stated(answer: Calibration, found: Assessment) -> dict[str, Any]:
     }
 
 
-class Calibrations(Table, Sequence[Calibration]):
+class Calibrations(Curves[Calibration]):
     """Calibrations to one target: a sequence, and a table with the worst case at each answer.
 
     Attributes:
@@ -242,17 +250,11 @@ class Calibrations(Table, Sequence[Calibration]):
         self.worst = [one.worst_case().value for one in self.calibrations]
         self._found = [one.assessment() for one in self.calibrations]
 
-    @overload
-    def __getitem__(self, index: int) -> Calibration: ...
+    def _each(self) -> Sequence[Calibration]:
+        return self.calibrations
 
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Calibration, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Calibration | tuple[Calibration, ...]:
-        return self.calibrations[index]
-
-    def __len__(self) -> int:
-        return len(self.calibrations)
+    def _curves(self) -> Sequence[Assessment]:
+        return self._found
 
     def title(self) -> str:
         return f"target {self.target}"
@@ -281,10 +283,6 @@ class Calibrations(Table, Sequence[Calibration]):
         left_out = (f"{name} left out: {reason}" for name, reason in self.skipped.items())
         return [*rests, *left_out, *(f"! {key}: {text}" for key, text in self.warnings.items())]
 
-    def conditions(self) -> list[str]:
-        """What the numbers rest on, worst status first: one sentence each."""
-        return conditions_by_whom((found.adversary.name, found.conditions) for found in self._found)
-
     @cached_property
     def document(self) -> Any:
         """Every answer with its claim and what it rests on, as ``reticent compare --json`` prints it."""
@@ -300,26 +298,6 @@ class Calibrations(Table, Sequence[Calibration]):
             for one, worst, found in zip(self.calibrations, self.worst, self._found, strict=True)
         ]
         return Comparison(target=str(self.target), rows=rows, skipped=self.skipped, warnings=self.warnings)
-
-    def to_json(self) -> str:
-        """The document as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
-
-    def theorems(self) -> list[str]:
-        return [key for found in self._found for key in found.theorems]
-
-    def plot(
-        self,
-        ax: Sequence[Axes] | Axes | None = None,
-        panels: Sequence[str] | str | None = None,
-        *,
-        style: str = "attackers",
-        legend: bool = True,
-    ) -> list[Any]:
-        """Draw each attacker's curve at its own answer; see ``reticent.verbs.plots.plot``."""
-        from reticent.verbs.plots import plot
-
-        return plot(self._found, ax, panels, style=style, legend=legend)
 
 
 class Calibrated(Calibrations):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -35,9 +36,13 @@ class Spelling:
     many: bool = False
 
 
-def asked(spelling: Spelling, help: str, default: Any = MISSING) -> Any:
-    """A field of a request: how it is said, and one sentence for people. Without a default it has to be said."""
-    return field(default=default, metadata={"spelling": spelling, "help": help})
+def asked(spelling: Spelling, help: str, default: Any = MISSING, *, word: str = "") -> Any:
+    """A field of a request: how it is said, and one sentence for people. Without a default it has to be said.
+
+    Args:
+        word: what stands for it on the command line where it is typed without an option; with dots for several.
+    """
+    return field(default=default, metadata={"spelling": spelling, "help": help, "word": word})
 
 
 def _text(name: str, said: Any) -> str:
@@ -73,11 +78,55 @@ def several(way: Spelling) -> Spelling:
     return Spelling(read, lambda values: [way.written(one) for one in values], schema, way.typed, many=True)
 
 
+def number(check: Callable[..., Any]) -> Spelling:
+    """A number that keeps a check of ``reticent._check``."""
+    return Spelling(lambda name, said: check(**{name: said}), float, {"type": "number"}, float)
+
+
+def whole(check: Callable[..., Any]) -> Spelling:
+    """A whole number that keeps a check of ``reticent._check``."""
+    return Spelling(lambda name, said: check(**{name: said}), int, {"type": "integer"}, int)
+
+
+def member(kind: type[StrEnum]) -> Spelling:
+    """One of an enumeration."""
+    return Spelling(lambda name, said: _check.member(kind, **{name: said}), str, {"enum": [*kind]}, str)
+
+
+def word(*known: str) -> Spelling:
+    """One of these words."""
+
+    def read(name: str, said: Any) -> str:
+        if said not in known:
+            raise ParameterError(name, said, one_of(said, known))
+        return str(said)
+
+    return Spelling(read, str, {"enum": [*known]}, str)
+
+
+def leave_out(given: Mapping[str, Any], wanted: str) -> None:
+    """Refuse the first of these that was given.
+
+    Raises:
+        ParameterError: one of them was; ``wanted`` says where it may be.
+    """
+    for name, value in given.items():
+        if value not in (None, ()):
+            raise ParameterError(name, value, f"left out{wanted}", shown=False)
+
+
+def _flag(name: str, said: Any) -> bool:
+    if not isinstance(said, bool):
+        raise ParameterError(name, said, "true or false")
+    return said
+
+
 TEXT = Spelling(_text, str, {"type": "string"}, str)
 PATH = Spelling(path_said, str, {"type": "string"}, Path)
-COUNT = Spelling(lambda name, said: _check.count(**{name: said}), int, {"type": "integer"}, int)
-NUMBER = Spelling(lambda name, said: _check.finite(**{name: said}), float, {"type": "number"}, float)
-NON_NEGATIVE = Spelling(lambda name, said: _check.non_negative(**{name: said}), float, {"type": "number"}, float)
+FLAG = Spelling(_flag, bool, {"type": "boolean"}, bool)
+COUNT, SEED = whole(_check.count), whole(_check.seed)
+NUMBER, POSITIVE, NON_NEGATIVE = number(_check.finite), number(_check.positive), number(_check.non_negative)
+FRACTION = number(_check.open_fraction)
 NUMBERS = several(NUMBER)
 
 

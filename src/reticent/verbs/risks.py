@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Any, overload
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_named
 from reticent.adversaries.from_ledger import assess_seen
-from reticent.adversaries.report import SPOKEN, RiskDocument
+from reticent.adversaries.report import RiskDocument
 from reticent.adversaries.side_by_side import Ask
 from reticent.curves.enclosure import Interval
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.proofs import conditions_by_whom
 from reticent.risk.questions import MEASURES, Questions
 from reticent.text import by_whom, escaped, one_of
-from reticent.verbs.names import ATTACKERS, METHOD, RELATION, USUAL, Attackers, Who
+from reticent.verbs.curves import Curves
+from reticent.verbs.names import ATTACKERS, BETWEEN, HOW, METHOD, RELATION, USUAL, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release
 from reticent.verbs.request import NUMBERS, Request, asked
-from reticent.verbs.table import Cell, Table
+from reticent.verbs.table import Cell
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from reticent.pairs.runs import Runs
     from reticent.records.ledger import RunLedger
 
@@ -46,8 +44,8 @@ class Asking(Request):
 
     selection: Runs | None = asked(SELECTION, "The best of several runs of it is released: how many.", None)
     adversary: Attackers = asked(ATTACKERS, "Who attacks; default: the worst case.", USUAL)
-    neighbouring: Neighbouring | None = asked(RELATION, "Between which data sets; default: each attacker's own.", None)
-    method: Method | None = asked(METHOD, "How curves are evaluated; default: each attacker's own.", None)
+    neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
+    method: Method | None = asked(METHOD, HOW, None)
     fpr: tuple[float, ...] | None = asked(NUMBERS, "False positive rate at which the TPR is reported.", None)
     delta: tuple[float, ...] | None = asked(NUMBERS, "Delta at which epsilon is reported.", None)
     epsilon: tuple[float, ...] | None = asked(NUMBERS, "Epsilon at which delta is reported.", None)
@@ -118,7 +116,7 @@ class Assess(Asking):
         return Assessments(self, *assess_answerable(*asked, ask=ask))
 
 
-class Assessments(Table, Sequence[Assessment]):
+class Assessments(Curves[Assessment]):
     """Assessments of one release: a sequence, and a table of the numbers that people ask for.
 
     ``result["relaxed"]`` is the first assessment of that attacker; ``result[0]`` the first of all.
@@ -144,22 +142,24 @@ class Assessments(Table, Sequence[Assessment]):
         """Where the curves are read."""
         return self.request.questions
 
+    def _each(self) -> Sequence[Assessment]:
+        return self.assessments
+
+    _curves = _each
+
     @overload
     def __getitem__(self, index: int | str) -> Assessment: ...
 
     @overload
-    def __getitem__(self, index: slice) -> tuple[Assessment, ...]: ...
+    def __getitem__(self, index: slice) -> Sequence[Assessment]: ...
 
-    def __getitem__(self, index: int | str | slice) -> Assessment | tuple[Assessment, ...]:
+    def __getitem__(self, index: int | str | slice) -> Assessment | Sequence[Assessment]:
         if not isinstance(index, str):
-            return self.assessments[index]
+            return super().__getitem__(index)
         for assessment in self.assessments:
             if assessment.adversary.name == index:
                 return assessment
         raise ParameterError("attacker", index, one_of(index, [a.adversary.name for a in self.assessments]))
-
-    def __len__(self) -> int:
-        return len(self.assessments)
 
     @cached_property
     def document(self) -> RiskDocument:
@@ -198,17 +198,12 @@ class Assessments(Table, Sequence[Assessment]):
 
     def conditions(self) -> list[str]:
         """What the numbers rest on, worst status first, and what else to know: one sentence each."""
-        rests = conditions_by_whom((one.adversary.name, one.conditions) for one in self.assessments)
-        return [*rests, *by_whom((one.adversary.name, one.notes) for one in self.assessments)]
+        return [*super().conditions(), *by_whom((one.adversary.name, one.notes) for one in self.assessments)]
 
     def _repr_html_(self) -> str:
         """The table, with the conditions folded away below."""
         lines = "".join(f"<li>{escaped(line)}</li>" for line in self.conditions())
         return f"{super()._repr_html_()}<details><summary>Conditions</summary><ul>{lines}</ul></details>"
-
-    def to_json(self) -> str:
-        """The document ``reticent.risk/2`` as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def to_latex(self, *, interval: bool = False) -> str:
         """As of other tables; with ``interval``, each number has behind it both ends of what is proven about it."""
@@ -216,19 +211,6 @@ class Assessments(Table, Sequence[Assessment]):
 
     def theorems(self) -> list[str]:
         return [key for one in self.document.assessments for key in one.theorems]
-
-    def plot(
-        self,
-        ax: Sequence[Axes] | Axes | None = None,
-        panels: Sequence[str] | str | None = None,
-        *,
-        style: str = "attackers",
-        legend: bool = True,
-    ) -> list[Any]:
-        """Draw the curves; see ``reticent.verbs.plots.plot``."""
-        from reticent.verbs.plots import plot
-
-        return plot(self.assessments, ax, panels, style=style, legend=legend)
 
 
 @hinting

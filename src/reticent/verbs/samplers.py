@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import Field
+
 from reticent import _check
 from reticent.adversaries import Adversary, Method
-from reticent.adversaries.report import strict
+from reticent.adversaries.report import Record, strict
 from reticent.calibration.samplers import Choice, LeftOut, Plan
 from reticent.calibration.samplers import calibrate_samplers as solve
 from reticent.calibration.spelling import forms
@@ -32,7 +33,6 @@ from reticent.verbs.table import Cell, Table
 from reticent.verbs.targets import TARGET, target_of
 
 ANY = "any"
-SCHEMA = "reticent.samplers/1"
 
 
 def _sizes(name: str, said: Any) -> tuple[int, ...]:
@@ -90,6 +90,38 @@ class CalibrateSamplers(Request):
         return SamplerChoices(self.target, *solve(plan, self.target, tuple(kinds), self.batch_size, *who, progress))
 
 
+class SamplerRow(Record):
+    """One sampler at one batch size, and the least noise that meets the target."""
+
+    sampler: str
+    batch_size: int | None
+    largest_batch: int | None
+    noise_multiplier: float
+    noise_of_mean: float | None
+    achieved: float | None
+    adversary: str
+    neighbouring: str
+    claim: str
+    mechanism: dict[str, Any]
+
+
+class SamplerSkipped(Record):
+    """One sampler without an answer, and why."""
+
+    sampler: str
+    batch_size: int | None
+    reason: str
+
+
+class SamplersDocument(Record):
+    """What ``reticent calibrate samplers --json`` prints, the least noise of the mean gradient first."""
+
+    schema_: str = Field(default="reticent.samplers/1", alias="schema")
+    target: str
+    rows: list[SamplerRow]
+    skipped: list[SamplerSkipped]
+
+
 class SamplerChoices(Table):
     """The least noise of each sampler and batch size, the least noise of the mean gradient first.
 
@@ -143,27 +175,27 @@ class SamplerChoices(Table):
         sizes = ((one, f" at batches of {one.batch_size}" if one.batch_size else "") for one in self.skipped)
         return [f"{one.sampler.name}{size} left out: {one.reason}" for one, size in sizes]
 
-    def to_json(self) -> str:
-        """Strict JSON text; null is an infinite number."""
+    @property
+    def document(self) -> SamplersDocument:
+        """Every choice with its release, and who was left out."""
         rows = [
-            {
-                **_numbers(one),
-                "achieved": strict(one.answer.achieved.value),
-                "adversary": one.answer.adversary.name,
-                "neighbouring": one.answer.neighbouring.value,
-                "claim": one.answer.assessment().claim.value,
-                "mechanism": mechanism_record(one.answer.mechanism),
-            }
+            SamplerRow(
+                **_numbers(one) | {"achieved": strict(one.answer.achieved.value)},
+                adversary=one.answer.adversary.name,
+                neighbouring=one.answer.neighbouring.value,
+                claim=one.answer.assessment().claim.value,
+                mechanism=mechanism_record(one.answer.mechanism),
+            )
             for one in self.choices
         ]
         skipped = [
-            {"sampler": one.sampler.name, "batch_size": one.batch_size, "reason": one.reason} for one in self.skipped
+            SamplerSkipped(sampler=one.sampler.name, batch_size=one.batch_size, reason=str(one.reason))
+            for one in self.skipped
         ]
-        document = {"schema": SCHEMA, "target": str(self.target), "rows": rows, "skipped": skipped}
-        return json.dumps(document, indent=2, allow_nan=False)
+        return SamplersDocument(target=str(self.target), rows=rows, skipped=skipped)
 
 
-def _numbers(one: Choice) -> dict[str, Cell]:
+def _numbers(one: Choice) -> dict[str, Any]:
     return {
         "sampler": one.sampler.name,
         "batch_size": one.batch_size,

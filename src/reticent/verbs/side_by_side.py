@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
-from reticent.adversaries.report import SPOKEN, AssessmentRecord, Number, Record
+from reticent.adversaries.report import AssessmentRecord, Number, Record
 from reticent.certificates.check import read_document
 from reticent.certificates.declared_text import inert
 from reticent.certificates.facts import declarations, facts
@@ -118,7 +118,7 @@ class Summary(Table):
         """One row for each number; the difference of two infinite ones is nothing that can be said."""
         found: list[tuple[Cell, ...]] = []
         for one in self.learnt:
-            a, b = (math.inf if x.value is None else x.value for x in (one.a, one.b))
+            a, b = one.a.most, one.b.most
             difference = None if math.isinf(a) and math.isinf(b) else b - a
             more = "same" if one.more == "same" else one.more.upper() + " by its bound" * (not one.apart)
             claim = " / ".join(dict.fromkeys(one.claims))
@@ -154,10 +154,6 @@ class Differences(Table):
         a, b = self.summary.names
         rows = [Difference(what=what, a=one, b=other) for what, one, other in self._rows]
         return Compared(a=a, b=b, summary=list(self.summary.learnt), differences=rows)
-
-    def to_json(self) -> str:
-        """The document ``reticent.differences/1`` as strict JSON text; null is an infinite number."""
-        return self.document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
 
     def title(self) -> str:
         return f"{len(self._rows) or 'no'} difference{'s' * (len(self._rows) != 1)}"
@@ -295,7 +291,7 @@ def _learnt(a: Sequence[AssessmentRecord], b: Sequence[AssessmentRecord]) -> Ite
         for measure in (MEASURES["advantage"], MEASURES["epsilon"]):
             for at in (at for at in measure.stated(one) if at in measure.stated(other)):
                 first, second = measure.of(one, *at), measure.of(other, *at)
-                x, y = (math.inf if number.value is None else number.value for number in (first, second))
+                x, y = first.most, second.most
                 yield Learnt(
                     attacker=one.label,
                     neighbouring=one.neighbouring,

@@ -1,11 +1,15 @@
-"""Results as tables: a few lines of text, HTML for notebooks, data frames and JSON."""
+"""Results as documents and tables: a few lines of text, HTML for notebooks, data frames and JSON."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
+from reticent.adversaries.report import SPOKEN
 from reticent.errors import UnsupportedError
 from reticent.proofs import Claim
 from reticent.text import digits, escaped, html_table, printable, table, wrapped
@@ -13,8 +17,46 @@ from reticent.text import digits, escaped, html_table, printable, table, wrapped
 Cell = str | float | int | None
 
 
-class Table:
-    """What a verb of the front door answers: titled rows under columns, with notes below.
+def in_json(document: BaseModel | Mapping[str, Any]) -> str:
+    """A document as strict JSON text; null is an infinite number."""
+    if isinstance(document, BaseModel):
+        return document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
+    return json.dumps(document, allow_nan=False, indent=2)
+
+
+class Answer:
+    """What a verb answers: a document, and lines for people.
+
+    Attributes:
+        document: everything, as ``--json`` prints it.
+    """
+
+    document: Any
+
+    @property
+    def exit_code(self) -> int:
+        """What a build server is told: 0, or 1 where something does not agree."""
+        return 0
+
+    def to_json(self) -> str:
+        """The document as strict JSON text; null is an infinite number."""
+        return in_json(self.document)
+
+    def lines(self) -> Sequence[str]:
+        """What people read, each line for itself."""
+        raise NotImplementedError
+
+    def indent(self, line: str) -> int:
+        """How far the lines after the first are indented into which one is cut."""
+        return 0
+
+    def __repr__(self) -> str:
+        each = ((printable(line), self.indent(line)) for line in self.lines())
+        return "\n".join(part for line, indent in each for part in wrapped(line, indent=indent))
+
+
+class Table(Answer):
+    """An answer as titled rows under columns, with notes below.
 
     A subclass gives the rows. Cells keep their full precision in ``to_pandas``; text, HTML and LaTeX show four
     significant digits, bounds on their safe side. Text has lines of at most 80 characters: columns that do not fit

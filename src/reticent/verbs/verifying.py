@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
+from reticent.adversaries.report import Record
 from reticent.certificates.check import check
 from reticent.certificates.schema import Certificate
-from reticent.certificates.verify import ROUNDING
+from reticent.certificates.verify import ROUNDING, State
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.keywords import hinting
 from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, path_said, several
@@ -36,7 +40,7 @@ def _written(certificate: Certificate | Path) -> str:
     return str(certificate)
 
 
-CERTIFICATE = Spelling(_certificate, _written, {"type": "string"}, None)
+CERTIFICATE = Spelling(_certificate, _written, {"type": "string"}, Path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +48,9 @@ class Verify(Request):
     """Derive a certificate again and compare every number and sentence."""
 
     verb = "verify"
-    certificate: Certificate | Path = asked(CERTIFICATE, "The certificate: its JSON file or its page.")
+    certificate: Certificate | Path = asked(
+        CERTIFICATE, "A certificate.json, certificate.public.json or page.", word="CERTIFICATE"
+    )
     key: tuple[Path, ...] = asked(several(PATH), "Public key of the issuer: require its signature.", ())
     threshold: int | None = asked(COUNT, "How many of several keys are enough; default: all.", None)
     signature: Path | None = asked(PATH, "A detached envelope; default: the embedded signatures.", None)
@@ -61,6 +67,29 @@ class Verify(Request):
         """
         said = {name: value for name, value in vars(self).items() if name != "certificate"}
         return Verified(check(self.certificate, **said, progress=progress))
+
+
+class Differing(Record):
+    """One leaf of a certificate that is not what is derived; ``refused`` if no tolerance that was named allows it."""
+
+    where: str
+    state: State
+    stated: str
+    derived: str
+    refused: bool
+
+
+class VerificationDocument(Record):
+    """What ``reticent verify --json`` prints; ``declared`` has what nobody can derive, by leaf."""
+
+    schema_: str = Field(default="reticent.verification/1", alias="schema")
+    accepted: bool
+    equal: int
+    problems: list[str]
+    differences: list[Differing]
+    compared: list[str]
+    reservations: list[str]
+    declared: dict[str, Any]
 
 
 class Verified(Table):
@@ -83,6 +112,11 @@ class Verified(Table):
         """How each number and sentence agrees with what was derived again."""
         return self.checked.verification
 
+    @property
+    def exit_code(self) -> int:
+        """1 where it is refused."""
+        return 0 if self.accepted else 1
+
     def __bool__(self) -> bool:
         return self.accepted
 
@@ -96,9 +130,22 @@ class Verified(Table):
     def rows(self) -> list[tuple[Cell, ...]]:
         return [(d.leaf, d.state.value, d.stated, d.found) for d in self.verification.differences]
 
-    def to_json(self) -> str:
-        """What ``reticent verify --json`` prints."""
-        return self.checked.to_json()
+    @cached_property
+    def document(self) -> VerificationDocument:
+        """The verdict, every difference, the reservations and what is declared."""
+        found, outcome = self.checked, self.verification
+        return VerificationDocument(
+            accepted=found.accepted,
+            equal=outcome.equal,
+            problems=list(found.problems),
+            differences=[
+                Differing(where=d.leaf, state=d.state, stated=d.stated, derived=d.found, refused=outcome.refuses(d))
+                for d in outcome.differences
+            ],
+            compared=list(found.compared),
+            reservations=list(found.reservations()),
+            declared=outcome.declared,
+        )
 
     def notes(self) -> list[str]:
         """Why it is refused, what else was compared, and what a reader must know."""

@@ -7,20 +7,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from reticent import facts
+from reticent.adversaries.report import Record
 from reticent.errors import ParameterError, needing
 from reticent.facts import Fact, Severity, all_facts
 from reticent.interop.documents import read_statement, statement
-from reticent.io import strict
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.proofs import CONDITIONS
 from reticent.records.ledger import RunLedger, held
-from reticent.text import printable, wrapped
+from reticent.text import printable
 from reticent.verbs.releases import WHOLE
 from reticent.verbs.request import Request, asked, path_said
-from reticent.verbs.table import Cell, Table
+from reticent.verbs.table import Answer, Cell, Table
 
 if TYPE_CHECKING:
     from reticent.watching.live import Log
@@ -107,6 +109,22 @@ def secure_noise(optimizer: Any) -> Any:
     return source.secure_noise(optimizer)
 
 
+class Fault(Record):
+    """One thing that a reader must know, and what to do about it."""
+
+    fault: str
+    severity: Severity
+    reason: str
+    remedy: str
+
+
+class LintDocument(Record):
+    """What ``reticent lint --json`` prints, the worst first."""
+
+    schema_: str = Field(default="reticent.lint/1", alias="schema")
+    faults: list[Fault]
+
+
 class Linted(Table):
     """The faults of a loop or a run, the worst first.
 
@@ -140,10 +158,16 @@ class Linted(Table):
     def rows(self) -> list[tuple[Cell, ...]]:
         return list(self._rows)
 
-    def to_json(self) -> str:
-        """The document ``reticent.lint/1`` as strict JSON text."""
-        faults = [dict(zip(self.columns(), row, strict=True)) for row in self.rows()]
-        return strict.dumps({"schema": "reticent.lint/1", "faults": faults}, indent=True)
+    @property
+    def document(self) -> LintDocument:
+        """The rows."""
+        each = (dict(zip(self.columns(), map(str, row), strict=True)) for row in self.rows())
+        return LintDocument(faults=[Fault(**row) for row in each])
+
+    @property
+    def exit_code(self) -> int:
+        """1 where there is an error."""
+        return 1 if self.worst is Severity.ERROR else 0
 
     def lines(self) -> list[str]:
         """The title; then for each fault its severity and name, the reason, and the remedy."""
@@ -152,13 +176,10 @@ class Linted(Table):
             found += [f"{severity}: {name}", f"  {printable(reason)}", *([f"  -> {remedy}"] if remedy else [])]
         return found
 
-    def __repr__(self) -> str:
-        return "\n".join(part for line in self.lines() for part in wrapped(line, indent=indent_of(line)))
+    def indent(self, line: str) -> int:
+        return 5 if line.startswith("  ->") else 2
 
-
-def indent_of(line: str) -> int:
-    """How far the lines are indented into which a line of ``Linted.lines`` is cut."""
-    return 5 if line.startswith("  ->") else 2
+    __repr__ = Answer.__repr__
 
 
 def _stated(mechanism: Mechanism) -> tuple[Fact, ...]:
@@ -203,7 +224,9 @@ class Lint(Request):
     """Every fault of a loop or a run, with its severity, the reason and the remedy."""
 
     verb = "lint"
-    ledger: Any = asked(replace(WHOLE, read=_loop), "A ledger, a run, a mechanism or an event, or the path of one.")
+    ledger: Any = asked(
+        replace(WHOLE, read=_loop, typed=Path), "A ledger, a run, a mechanism or an event, or the path of one."
+    )
 
     def answer(self, progress: Callable[[str], None] | None = None) -> Linted:
         """The faults, the worst first; they are there before a word about progress could be read.

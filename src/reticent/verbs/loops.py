@@ -1,0 +1,136 @@
+"""``audit_loop``: is somebody's own training loop the DP-SGD that it claims to be?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from reticent.adversaries.report import Record
+from reticent.attacks.claims import KEYS, read_claim
+from reticent.errors import ParameterError, needing
+from reticent.keywords import hinting
+from reticent.mechanisms import DPSGD
+from reticent.verbs.progress import Say, counted
+from reticent.verbs.request import COUNT, FRACTION, PATH, POSITIVE, SEED, TEXT, Request, asked
+from reticent.verbs.table import Answer
+
+if TYPE_CHECKING:
+    from reticent.attacks.mechanics import MechanicsReport
+    from reticent.attacks.white_box import TrainFunction
+
+_WHAT = "New runs of the loop on chosen records were audited: this says nothing about a model that it released before."
+
+
+class LoopCheck(Record):
+    """One test of a loop; a small p-value speaks against the claim."""
+
+    name: str
+    p_value: float
+    finding: str
+    failed: bool
+
+
+class LoopDocument(Record):
+    """What ``reticent audit-loop --json`` prints."""
+
+    schema_: str = Field(default="reticent.loop-audit/1", alias="schema")
+    about: str = _WHAT
+    function: str
+    significance: float
+    refuted: bool
+    p_value: float
+    likely_fault: str | None
+    checks: list[LoopCheck]
+
+
+class LoopAudited(Answer):
+    """All tests of one loop.
+
+    Attributes:
+        function: its name.
+        report: all tests with their p-values.
+    """
+
+    def __init__(self, function: str, report: MechanicsReport) -> None:
+        self.function, self.report = function, report
+
+    @property
+    def document(self) -> LoopDocument:
+        """Every test, and whether the claim is refuted."""
+        report = self.report
+        checks = [
+            LoopCheck(name=c.name, p_value=c.p_value, finding=c.finding, failed=c in report.failed)
+            for c in report.checks
+        ]
+        return LoopDocument(
+            function=self.function,
+            significance=report.significance,
+            refuted=report.accused,
+            p_value=report.adjusted_p_value,
+            likely_fault=report.likely,
+            checks=checks,
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """1 where the claim is refuted."""
+        return int(self.report.accused)
+
+    def lines(self) -> list[str]:
+        checks, failed = self.report.checks, self.report.failed
+        tests = f"{self.function}: {len(checks)} tests; a small p-value speaks against the claim"
+        each = [f"{c.p_value:8.2g} {'FAILED ' * (c in failed)}{c.name}: {c.finding}" for c in checks]
+        return [_WHAT, *self.report.headlines, tests, " p-value", *each]
+
+    def indent(self, line: str) -> int:
+        return 9 if line[:8].strip(" -.0123456789e") == "" else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditLoop(Request):
+    """Whether a training loop of your own is the DP-SGD that it claims to be."""
+
+    verb = "audit_loop"
+    function: str = asked(TEXT, "Called as function(model, data, claim).", word="MODULE:FUNCTION")
+    claim: Path = asked(PATH, "YAML: " + ", ".join(KEYS) + ".")
+    significance: float = asked(FRACTION, "Probability of accusing a correct loop, at most.", 0.001)
+    workers: int = asked(COUNT, "Processes in which the loop runs.", 2)
+    seed: int = asked(SEED, "Seed of the audit's own choices.", 0)
+    timeout: float | None = asked(POSITIVE, "Give up when no run has ended for this many seconds.", None)
+
+    def answer(self, progress: Say | None = None) -> LoopAudited:
+        """Import the function, run it on records with chosen gradients, and test what it releases.
+
+        Raises:
+            ArtifactError: the file of the claim is none.
+            ParameterError: there is no such function, or what it released does not fit the claim.
+            UnsupportedError: torch is not installed; the text says what to install.
+            WorkerError: the loop failed.
+        """
+        claim = read_claim(self.claim)
+        with needing("auditing a loop", "train"):
+            from reticent.attacks.loop import audit_loop, find_loop
+        sys.path.insert(0, os.getcwd())
+        how: dict[str, Any] = {name: getattr(self, name) for name in ("significance", "workers", "seed", "timeout")}
+        return LoopAudited(
+            self.function, audit_loop(find_loop(self.function), claim, progress=counted(progress), **how)
+        )
+
+
+def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> MechanicsReport:
+    """Is this training loop the DP-SGD that it claims to be? See ``reticent.attacks.loop.audit_loop``.
+
+    Raises:
+        UnsupportedError: torch is not installed; the text says what to install.
+        ParameterError: the claim is no DP-SGD.
+    """
+    with needing("auditing a loop", "train"):
+        from reticent.attacks.loop import audit_loop as run
+    if getattr(claim, "training", None) is None:
+        raise ParameterError("claim", type(claim).__name__, "DP-SGD: rt.dpsgd(...) with batch and dataset size")
+    return hinting(run)(train_fn, claim, **options)
