@@ -40,17 +40,26 @@ def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-def follow(page: Path, folder: Path, programs: Mapping[str, list[str]] = PROGRAMS, limit: float = 280.0) -> list[str]:
+def follow(
+    page: Path,
+    folder: Path,
+    programs: Mapping[str, list[str]] = PROGRAMS,
+    limit: float = 280.0,
+    end: str | None = None,
+) -> list[str]:
     """Follow ``page`` in ``folder``; what each command and each Python block printed, in order.
 
     A block after "Save this as `name`" is a file. ``python`` blocks run in one name space. Each line of a ``sh`` block
     is a command that must end with exit code 0, or with the one after "# exit code"; with "&" at its end it runs until
-    the page is done. A ``text`` block after a sentence with "prints" is what the block before must have printed.
+    the page is done. A ``text`` block after a sentence with "prints" is what the block before must have printed. What
+    comes from the heading ``end`` on is left out.
     """
     told: list[str] = []
     names: dict[str, object] = {"__name__": "__main__"}
     with chdir(folder), ExitStack() as running:
         for before, language, body in steps(page):
+            if end and end in before:
+                break
             saved = SAVE.findall(before)
             if saved:
                 (folder / saved[-1]).write_text(body, encoding="utf-8")

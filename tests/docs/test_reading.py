@@ -16,7 +16,6 @@ from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, text_of
 
 DOCS = ROOT / "docs"
 LISTED = {page[0] for part in tomllib.loads((DOCS / "contents.toml").read_text())["part"] for page in part["pages"]}
-WRITTEN = [page for page in PAGES if page.parent.name != "adr"]
 TERMS = re.findall(r"^## (.+)$", (DOCS / "concepts/glossary.md").read_text(), re.MULTILINE)
 TICS = re.compile(
     r"fewer of the one cost|a run that somebody saw|(?:takes? nothing|nothing is taken) off for sampling|"
@@ -56,7 +55,7 @@ def long_sentences(page: Path) -> set[str]:
 
 def test_every_page_is_in_the_contents() -> None:
     found = {name_of(page) for page in [*PAGES, *MADE] if page.is_relative_to(DOCS)} - {"index"}
-    assert {name for name in found if not name.startswith(("development/adr/", "evidence/gallery/"))} <= LISTED
+    assert {name for name in found if not name.startswith("evidence/gallery/")} <= LISTED
 
 
 def test_every_page_is_linked_by_another() -> None:
@@ -68,7 +67,7 @@ def test_every_page_is_linked_by_another() -> None:
 def test_no_sentence_is_on_two_pages() -> None:
     """What is explained twice is explained differently some day."""
     where: defaultdict[str, set[str]] = defaultdict(set)
-    for page in WRITTEN:
+    for page in PAGES:
         for sentence in long_sentences(page):
             where[sentence].add(str(page.relative_to(ROOT)))
     assert not {sentence: pages for sentence, pages in where.items() if len(pages) > 1}
@@ -78,10 +77,10 @@ def test_a_term_is_defined_in_the_glossary_alone() -> None:
     """Elsewhere nothing begins with "**term**:" or "term: a sentence" as a list of definitions does."""
     assert len(TERMS) == len(set(TERMS)) > 25
     listed = re.compile(rf"^(?:{'|'.join(map(re.escape, TERMS))})\n: ", re.MULTILINE | re.IGNORECASE)
-    assert not [page.name for page in WRITTEN if listed.search(page.read_text(encoding="utf-8"))]
+    assert not [page.name for page in PAGES if listed.search(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_tic(page: Path) -> None:
     assert not tics(page)
 
