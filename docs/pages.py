@@ -435,7 +435,13 @@ def is_made(page: PurePath) -> bool:
 
 
 def write(folder: Path) -> None:
-    """Write every page below ``folder``; those whose text is the same are left alone, so that Sphinx does so too."""
+    """Write every page below ``folder``; those whose text is the same are left alone, so that Sphinx does so too.
+
+    The page of a package that the reference does not list any more goes.
+    """
+    for path in (folder / "reference" / "api").glob("*.md"):
+        if f"reference/api/{path.name}" not in PAGES:
+            path.unlink()
     for name, page in PAGES.items():
         path, text = folder / name, page()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,10 @@ def test_a_page_that_did_not_change_is_left_alone(tmp_path: Path) -> None:
     pages.write(tmp_path)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
     (tmp_path / "index.md").write_text("old", encoding="utf-8")
+    gone = tmp_path / "reference/api/reticent.gone.md"
+    gone.write_text("of a package that was", encoding="utf-8")
     pages.write(tmp_path)
+    assert not gone.exists()
     changed = {path.name for path, when in before.items() if path.stat().st_mtime_ns != when}
     assert changed == {"index.md"}
 
