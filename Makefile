@@ -20,7 +20,7 @@ help:
 	@echo "make browser the pages in headless Chromium"
 	@echo "make notebooks  run the notebooks and keep their outputs"
 	@echo "make site    the documentation as a site: docs/_build/html"
-	@echo "make bench   measure all and write docs/evidence/performance.md"
+	@echo "make bench   measure all and keep the rows that the site shows"
 	@echo "make release what is missing for a release"
 	@echo "make mutants planted bugs in error terms: which tests see them"
 

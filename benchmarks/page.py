@@ -1,7 +1,7 @@
-"""Run benchmarks and put their rows into docs/evidence/performance.md: ``python -m benchmarks.page [NAME ...]``.
+"""Run benchmarks and keep their rows: ``python -m benchmarks.page [NAME ...]``.
 
 Rows are kept in ``benchmarks/results/NAME.json`` with the day and how busy the machine was. Without names all
-benchmarks run, one after the other. ``--stored`` runs nothing and writes the page from what is kept.
+benchmarks run, one after the other. The site shows them: docs/evidence/measured.md is made from them.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "evidence" / "performance.md"
+RESULTS = ROOT / "benchmarks" / "results"
 NAMES = (
     "accounting",
     "opake",
@@ -33,7 +32,6 @@ NAMES = (
     "scale",
     "planted_bugs",
 )
-_BLOCK = "<!-- rows of {name} -->\n{text}<!-- end of rows -->\n"
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -45,20 +43,31 @@ def measure(name: str) -> dict[str, Any]:
     return {"measured": datetime.now(UTC).date().isoformat(), "load": load, "rows": json.loads(done.stdout)}
 
 
-def table(found: dict[str, Any]) -> str:
-    """The rows of one benchmark in Markdown."""
-    before, after = found["load"]
-    lines = [
-        f"Measured on {found['measured']}; load of the machine {before:.1f} before and {after:.1f} after.",
-        "",
-        "| work | peer | min | median | max | goal | met | limit | moonshot |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    lines += ["| " + " | ".join(_cells(row)) + " |" for row in found["rows"]]
-    limits = dict.fromkeys(row["limit"]["what"] for row in found["rows"] if row.get("limit"))
-    if limits:
-        lines += ["", f"Limit: the ratio if ours took only the time of what cannot be saved ({'; '.join(limits)})."]
-    return "\n".join(lines) + "\n"
+def text() -> str:
+    """What is kept of all benchmarks, as one table, with what each was measured on."""
+    kept = {name: found for name in NAMES if (found := stored_rows(name))}
+    rows = [f"| {name} | {' | '.join(_cells(row))} |" for name, found in kept.items() for row in found["rows"]]
+    return "\n".join([_ABOUT, *_days(kept), "", _HEAD, *rows]) + "\n"
+
+
+_ABOUT = """\
+Ratios of the peer's time to ours on the same work, in turn, in one process: the median, and the least and the largest.
+A peer that is a time is a goal by itself. *Limit* is the ratio if ours took only the time of the arithmetic that no
+code can save. *Moonshot* is what this project dreams of, in bold where it is not reached.
+[Measured speed](performance.md) says what these numbers rest on and where they fall short.
+
+| benchmark | measured on | load of the machine before and after | what cannot be saved |
+|---|---|---|---|"""
+_HEAD = """\
+| benchmark | work | peer | min | median | max | goal | met | limit | moonshot |
+|---|---|---|---|---|---|---|---|---|---|"""
+
+
+def _days(kept: dict[str, dict[str, Any]]) -> Iterator[str]:
+    for name, found in kept.items():
+        before, after = found["load"]
+        limits = dict.fromkeys(row["limit"]["what"] for row in found["rows"] if row.get("limit"))
+        yield f"| {name} | {found['measured']} | {before:.1f}, {after:.1f} | {'; '.join(limits)} |"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -74,16 +83,6 @@ def _cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def filled(page: str, stored: Callable[[str], dict[str, Any] | None]) -> str:
-    """``page`` with the rows that are kept; a block whose benchmark has none stays as it is."""
-
-    def block(match: re.Match[str]) -> str:
-        found = stored(match[1])
-        return match[0] if found is None else _BLOCK.format(name=match[1], text=table(found))
-
-    return re.sub(r"<!-- rows of (\w+) -->\n.*?<!-- end of rows -->\n", block, page, flags=re.DOTALL)
-
-
 def stored_rows(name: str) -> dict[str, Any] | None:
     """What is kept of a benchmark, or None."""
     path = RESULTS / f"{name}.json"
@@ -95,20 +94,18 @@ def _number(value: float) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is asked for, keep it, and write the page."""
+    """Measure what is asked for, and keep it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all, if none is given")
-    parser.add_argument("--stored", action="store_true", help="run nothing")
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - set(NAMES):
         parser.error(f"no benchmark named {', '.join(sorted(unknown))}: choose from {', '.join(NAMES)}")
     RESULTS.mkdir(exist_ok=True)
-    for name in () if given.stored else given.names or NAMES:
+    for name in given.names or NAMES:
         print(f"{name} ...", file=sys.stderr, flush=True)
         found = measure(name)
         if found["rows"]:  # none where the peer is not installed
             (RESULTS / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
-    PAGE.write_text(filled(PAGE.read_text(), stored_rows))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import generate_reference
+import pages
 
 from reticent import __version__
 
@@ -30,7 +30,7 @@ extensions = [
 ]
 root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["README.md", "_build", "**/*.py"]
+exclude_patterns = ["_build", "**/*.py"]
 smartquotes = False  # "--option" must stay what it is
 
 html_theme = "furo"
@@ -67,5 +67,5 @@ napoleon_use_ivar = True
 
 
 def setup(app: object) -> None:
-    """Write the generated pages of the reference before Sphinx reads them."""
-    generate_reference.write(Path(__file__).parent)
+    """Write the pages that are made before Sphinx reads them."""
+    pages.write(Path(__file__).parent)

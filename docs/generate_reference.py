@@ -1,13 +1,13 @@
-"""Write the pages of the reference that follow from the code: commands, API, configuration, schemas."""
+"""Pages of the reference that Sphinx fills from the code: commands, API, schemas. ``pages.py`` writes them."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import json
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path, PurePath
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 PACKAGES = (
@@ -58,7 +58,6 @@ PACKAGES = (
 )
 """Packages whose public names the reference lists, in the order in which a reader meets them."""
 
-_SINGLE = ("reference/cli.md", "reference/schemas.md", "development/changelog.md")
 _HEAD = "<!-- Generated from the code by docs/generate_reference.py: do not edit. -->\n\n"
 _COMMANDS = """# Command line
 
@@ -73,28 +72,8 @@ JSON. Bad input ends in one line on standard error and exit code 2.
 """
 
 
-def write(folder: Path) -> None:
-    """Write every generated page below ``folder``; pages whose text is the same are left alone, old ones go."""
-    pages = {
-        "reference/cli.md": _HEAD + _COMMANDS,
-        "reference/schemas.md": _schemas(),
-        "reference/api/index.md": _api(),
-        "development/changelog.md": _changelog(),
-    }
-    pages |= {f"reference/api/{name}.md": _package(name) for name in PACKAGES}
-    for path in folder.rglob("*.md"):
-        if path.relative_to(folder).as_posix() not in pages and path.read_text(encoding="utf-8").startswith(_HEAD):
-            path.unlink()
-    for name, text in pages.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-
-
-def is_made(page: PurePath) -> bool:
-    """Whether this page is written when the site is built, and so not kept in the repository."""
-    return page.parent.name == "api" or "/".join(page.parts[-2:]) in _SINGLE
+def _commands() -> str:
+    return _HEAD + _COMMANDS
 
 
 def _api() -> str:
@@ -174,3 +153,13 @@ def _schemas() -> str:
 def _changelog() -> str:
     text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
     return _HEAD + text.replace("](docs/", "](../")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/cli.md": _commands,
+    "reference/schemas.md": _schemas,
+    "development/changelog.md": _changelog,
+    "reference/api/index.md": _api,
+    **{f"reference/api/{name}.md": partial(_package, name) for name in PACKAGES},
+}
+"""The text of each page by its name below ``docs``."""

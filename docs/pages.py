@@ -1,4 +1,7 @@
-"""Write the pages that are made from the code: ``python docs/pages.py``. A test says when they are out of date."""
+"""Every page that is made, and so not kept: ``make site`` writes them before it builds, ``python docs/pages.py`` alone.
+
+``PAGES`` has them by name. They follow from the code, from results that are kept, and from ``contents.toml``.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ import dataclasses
 import importlib
 import inspect
 import os
+import re
 import sys
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path, PurePath
 from pkgutil import iter_modules
 from typing import Any
 
@@ -29,46 +34,25 @@ from reticent.verbs.request import spelling_of
 from reticent.watching import detectors
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from tests.mutants.table import MUTANTS  # noqa: E402
+import generate_reference  # noqa: E402
 
-_ROOMS = "<!-- the table is made by docs/pages.py from the docstrings of the packages; change those -->"
-_MADE = "<!-- made by docs/pages.py from the code; change that -->"
-_SEEN = "<!-- the table is made by docs/pages.py from the docstrings of the detectors; change those -->"
-_LISTED = "<!-- the contents below are made by docs/pages.py from docs/contents.toml -->"
-
-
-def readme() -> str:
-    """The contents for readers of the folder, in the order of the site's sidebar."""
-    return "\n".join(["# Documentation", "", _LISTED, *_contents()]) + "\n"
-
-
-def _contents() -> Iterator[str]:
-    yield "\nThese pages are the source of the site that `make site` builds into `docs/_build/html`."
-    for part in _parts():
-        yield f"\n## {part['title']}\n\n{part['about']}\n"
-        for page, about, *made in part["pages"]:
-            yield f"- {made[0]} (on the site): {about}" if made else f"- [{_title(page)}]({page}.md): {about}"
+_MADE = "<!-- made by docs/pages.py; change what it is made from -->"
 
 
 def landing() -> str:
-    """The first page of the site: its head is written by hand, its sidebar is the contents."""
-    head, _, _ = (HERE / "index.md").read_text().partition(_LISTED)
-    listed = (f"```{{toctree}}\n:caption: {p['title']}\n:hidden:\n\n{_lines(p)}\n```\n" for p in _parts())
-    return head + _LISTED + "\n\n" + "\n".join(listed)
+    """The first page of the site: the README, with links as the site has them, and the sidebar."""
+    text = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    text = text.replace("](CHANGELOG.md)", "](docs/development/changelog.md)")
+    text = re.sub(r"\]\((?!https?:|#)([^)]+)\)", lambda link: f"]({os.path.relpath(link[1], 'docs')})", text)
+    parts = tomllib.loads((HERE / "contents.toml").read_text(encoding="utf-8"))["part"]
+    listed = (f"```{{toctree}}\n:caption: {p['title']}\n:hidden:\n\n{_lines(p)}\n```\n" for p in parts)
+    return "\n".join([text, *listed])
 
 
 def _lines(part: dict[str, Any]) -> str:
     return "\n".join(page for page, *_ in part["pages"])
-
-
-def _parts() -> list[dict[str, Any]]:
-    return tomllib.loads((HERE / "contents.toml").read_text())["part"]
-
-
-def _title(page: str) -> str:
-    return (HERE / f"{page}.md").read_text().partition("\n")[0].removeprefix("# ")
 
 
 def errata() -> str:
@@ -126,16 +110,15 @@ def _file(module: str) -> str:
     return (path / "__init__.py" if package else path.with_suffix(".py")).as_posix()
 
 
-def architecture() -> str:
-    """The rooms in the order of their floors; what follows the table on the page is written by hand."""
-    _, heading, walks = (HERE / "development" / "architecture.md").read_text().partition("\n## Where to look")
-    return "\n".join(["# The rooms", "", _ROOMS, *_rooms()]) + "\n" + heading + walks
+def rooms() -> str:
+    """The rooms in the order of their floors."""
+    return "\n".join(["# The rooms", "", _MADE, *_rooms()]) + "\n"
 
 
 def _rooms() -> Iterator[str]:
     yield (
         "\nEach package is one room. Imports point down this table, never up (`make imports`). The docstring of a room "
-        "says what belongs there and what does not.\n"
+        "says what belongs there and what does not. [Where to look](architecture.md) has the ways through them.\n"
     )
     yield "| room | what belongs there |\n|---|---|"
     rules = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
@@ -146,12 +129,9 @@ def _rooms() -> Iterator[str]:
         yield f"| `{room}` | {_cell(first.replace('``', '`'))} |"
 
 
-def watch() -> str:
-    """What a watch sees, by kind of fault; the rest of the page is written by hand."""
-    page = (HERE / "reference/watch.md").read_text()
-    head, _, _ = page.partition(_SEEN)
-    _, heading, rest = page.partition("\n## How it looks")
-    return "\n".join([head + _SEEN, *_seen()]) + "\n" + heading + rest
+def seen() -> str:
+    """What a watch sees, by kind of fault."""
+    return "\n".join(["# What a watch sees", "", _MADE, *_seen()]) + "\n"
 
 
 def _seen() -> Iterator[str]:
@@ -161,11 +141,15 @@ def _seen() -> Iterator[str]:
     for told in map(_paragraphs, kinds):
         if "Kind" in told:
             rows[told["Kind"].rstrip(".")].append(told)
-    yield "\n| what is looked at | seen | not seen |\n|---|---|---|"
+    yield (
+        "\nWhat `rt.watch` looks at in [a training loop](watch.md), by kind of fault, and what it does not see. What "
+        "comes before the loop and after it is [on that page](watch.md#what-is-not-seen). The list is meant to be "
+        "complete for honest loops.\n\n| what is looked at | seen | not seen |\n|---|---|---|"
+    )
     for kind, found in rows.items():
         seen = "<br>".join(f"**{one['']}** {one['Seen']}" for one in found)
         unseen = "<br>".join(one["Not seen"] for one in found if "Not seen" in one)
-        yield f"| {kind} | {_cell(seen)} | {_cell(unseen)} |".replace("``", "`")
+        yield f"| {kind} | {_cell(seen)} | {_cell(unseen)} |".replace("``", "`").replace("](#", "](watch.md#")
 
 
 _KINDS = (
@@ -276,6 +260,8 @@ def mutants() -> str:
 
 
 def _mutants() -> Iterator[str]:
+    from tests.mutants.table import MUTANTS
+
     yield (
         "\nA test that cannot fail shows nothing. `make mutants` plants these bugs one at a time in a copy of the "
         "source: an error term set to zero, a step forgotten, a wrong theorem. Each must make its test fail, "
@@ -321,7 +307,7 @@ def warnings() -> str:
 def _warnings() -> Iterator[str]:
     yield (
         "\nWhat `reticent lint`, tables and certificates show by code, and what to do about each. "
-        "[Pitfalls](../concepts/pitfalls.md) says what each severity means."
+        "[Pitfalls](../concepts/pitfalls.md) says what each severity means, and what no program sees."
     )
     yield "\n## Warnings of a watched loop"
     for severity, heading in _SEVERITIES.items():
@@ -360,25 +346,6 @@ def _row(fact: Fact) -> str:
     return f"| {code} | {_cell(str(fact.reason))} | {_cell(str(fact.remedy))} |"
 
 
-def pitfalls() -> str:
-    """What a program sees, in short; above it what none sees, by hand."""
-    head, _, _ = (HERE / "concepts/pitfalls.md").read_text().partition(_MADE)
-    return head + "\n".join([_MADE, *_pitfalls()]) + "\n"
-
-
-def _pitfalls() -> Iterator[str]:
-    for severity, heading in _SEVERITIES.items():
-        yield f"\n## {heading}\n\n| pitfall | code | what to do |\n|---|---|---|"
-        for fact in all_facts().values():
-            if fact.said and fact.severity is severity:
-                yield f"| {_cell(_first(str(fact.reason)))} | `{fact}` | {_cell(_first(str(fact.remedy)))} |"
-
-
-def _first(text: str) -> str:
-    """The first sentence."""
-    return text.partition(". ")[0].rstrip(".") + "."
-
-
 _SEVERITIES = {Severity.ERROR: "Critical", Severity.WARNING: "Theoretical", Severity.NOTE: "Negligible"}
 
 
@@ -406,31 +373,94 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def checker() -> str:
-    """The checker in the browser, with what it compares in each language."""
-    from browser_page import filled  # it lies next to this script
-
-    page = (HERE.parent / "src/reticent/certificates/templates/verify.html").read_text()
-    return filled(page)
+def conditions() -> str:
+    """What each theorem assumes about training."""
+    return "\n".join(["# What the theorems assume about training", "", _MADE, *_conditions()]) + "\n"
 
 
-PAGES = {
-    "development/architecture.md": architecture,
-    "reference/watch.md": watch,
-    "evidence/errata.md": errata,
-    "theory/theorems.md": theorems,
-    "reference/catalogue.md": catalogue,
-    "reference/requests.md": requests,
-    "development/mutants.md": mutants,
-    "reference/constraints.md": constraints,
-    "reference/warnings.md": warnings,
-    "concepts/pitfalls.md": pitfalls,
-    "theory/bibliography.md": bibliography,
-    "../src/reticent/certificates/templates/verify.html": checker,
-    "README.md": readme,  # after the pages whose titles it reads
+def _conditions() -> Iterator[str]:
+    yield (
+        "\nFor every key that a number can cite: what does it assume about training that nothing checks? The answers "
+        "are conditions. [Claims](../concepts/claims.md) says what becomes of a number on which they rest, and which "
+        "of them every release needs. [Warnings](../reference/warnings.md#conditions) has what each says, and what to "
+        "do.\n\n| theorem | what it assumes about training that nothing checks | conditions |\n|---|---|---|"
+    )
+    for key, known in THEOREMS.items():
+        yield f"| `{key}` | {_cell(known.assumes)} | {' '.join(f'`{one}`' for one in known.needs)} |"
+
+
+def measured() -> str:
+    """What was timed."""
+    from benchmarks.page import text
+
+    return f"# Measured times\n\n{_MADE}\n\n{text()}"
+
+
+@cache
+def _gallery() -> dict[str, str]:
+    from experiments import gallery
+
+    return gallery.pages([gallery.stored(name) for name in gallery.stored_ids()])
+
+
+def _of_gallery(name: str) -> str:
+    return _gallery()[name]
+
+
+OF_PAPERS = ("glrt", "relaxed-threat-model", "closed-form-bounds", "gaussian-mip")
+"""Papers with a page in the gallery."""
+
+PAGES: dict[str, Callable[[], str]] = {
     "index.md": landing,
+    "concepts/conditions.md": conditions,
+    "development/mutants.md": mutants,
+    "development/rooms.md": rooms,
+    "evidence/errata.md": errata,
+    "evidence/measured.md": measured,
+    "reference/catalogue.md": catalogue,
+    "reference/constraints.md": constraints,
+    "reference/requests.md": requests,
+    "reference/seen.md": seen,
+    "reference/warnings.md": warnings,
+    "theory/bibliography.md": bibliography,
+    "theory/theorems.md": theorems,
+    **{
+        f"evidence/{name}": partial(_of_gallery, name)
+        for name in ("gallery.md", "utility.md", *(f"gallery/{slug}.md" for slug in OF_PAPERS))
+    },
+    **generate_reference.PAGES,
 }
+"""The text of each page by its name below ``docs``."""
+
+
+def is_made(page: PurePath) -> bool:
+    """Whether this page is made when the site is built."""
+    return any(page.as_posix().endswith(f"docs/{name}") for name in PAGES)
+
+
+def write(folder: Path) -> None:
+    """Write every page below ``folder``; those whose text is the same are left alone, so that Sphinx does so too.
+
+    The page of a package that the reference does not list any more goes.
+    """
+    for path in (folder / "reference" / "api").glob("*.md"):
+        if f"reference/api/{path.name}" not in PAGES:
+            path.unlink()
+    for name, page in PAGES.items():
+        path, text = folder / name, page()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def checker() -> None:
+    """Give the page that checks certificates in a browser what it compares in each language."""
+    from browser_page import filled
+
+    page = HERE.parent / "src/reticent/certificates/templates/verify.html"
+    page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+
 
 if __name__ == "__main__":
-    for name, page in PAGES.items():
-        (HERE / name).write_text(page())
+    checker()
+    write(HERE)

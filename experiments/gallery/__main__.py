@@ -23,9 +23,8 @@ from reticent.errors import ParameterError, ReticentError
 @click.option("--quick", is_flag=True, help="With all: leave out what takes more than a minute.")
 @click.option("--again", is_flag=True, help="Compute anew what is drawn from stored results; may take hours.")
 @click.option("--keep", is_flag=True, help="Store the new results and pictures.")
-@click.option("--page", is_flag=True, help="Write the gallery and docs/evidence/utility.md anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print strict JSON and nothing else.")
-def reproduce(entry: str | None, quick: bool, again: bool, keep: bool, page: bool, as_json: bool) -> None:
+def reproduce(entry: str | None, quick: bool, again: bool, keep: bool, as_json: bool) -> None:
     """Figures and tables of the four papers: published, ours, verdict.
 
     Without an id the stored results are listed. With one it runs again; the exit code is 1 if a number drifted from the
@@ -41,11 +40,9 @@ def reproduce(entry: str | None, quick: bool, again: bool, keep: bool, page: boo
         raise ParameterError("quick", entry, "given with all only")
     with _results_anew(again) as folder:
         drifted = {} if entry is None else _run(entry, quick, keep, as_json, folder)
-    if page:
-        _write_page()
     if as_json:
         _print_json(entry, drifted)
-    elif entry is None and not page:
+    elif entry is None:
         _print_list()
     if any(drifted.values()):
         raise click.exceptions.Exit(1)
@@ -86,15 +83,6 @@ def _run(entry: str, quick: bool, keep: bool, as_json: bool, anew: Path | None) 
         if entry != "all" and not as_json:
             _print_result(result)
     return {} if keep else drifted
-
-
-def _write_page() -> None:
-    results = [gallery.stored(i) for i in gallery.stored_ids()]
-    for name, text in gallery.pages(results).items():
-        path = gallery.ROOT / "docs" / "evidence" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        click.echo(f"written: {path}", err=True)
 
 
 def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:

@@ -1,4 +1,4 @@
-"""The ten questions of docs/officers/ten-questions.md: each answer is on the page, on certificates of several kinds."""
+"""The ten questions of docs/officers/reading.md: each answer is on the page, on certificates of several kinds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tests.certificates.conftest import make_ledger, make_sensitivity
 from tests.certificates.test_page import Reader
 from tests.certificates.test_page_answers import DECLARED
 
-GUIDE = Path(__file__).parents[2] / "docs/officers/ten-questions.md"
+PAGE = Path(__file__).parents[2] / "docs/officers/reading.md"
+GUIDE = PAGE.read_text().partition("## Ten questions that the page answers\n")[2].partition("\n## ")[0]
 EVERYWHERE = (
     "What each attacker can learn",
     "How sure",
@@ -101,8 +102,8 @@ def test_every_answer_is_on_the_page(pages: dict[str, str], kind: str) -> None:
 
 
 def test_the_guide_quotes_what_the_pages_say(pages: dict[str, str]) -> None:
-    guide = " ".join(GUIDE.read_text().split())
-    assert len(re.findall(r"^\| \d+\. ", GUIDE.read_text(), re.MULTILINE)) == 10
+    guide = " ".join(GUIDE.split())
+    assert len(re.findall(r"^\| \d+\. ", GUIDE, re.MULTILINE)) == 10
     quoted = set(re.findall(r"(?<!\*)\*([^*|]+)\*(?!\*)", guide))
     assert len(quoted) > 15
     assert [text for text in quoted if not any(text in page for page in pages.values())] == []

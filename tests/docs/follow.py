@@ -9,16 +9,20 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, chdir, redirect_stdout
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 import generate_reference  # noqa: E402
+import pages  # noqa: E402
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PAGES = [page for page in PAGES if "_build" not in page.parts and not generate_reference.is_made(page)]
+PAGES = [page for page in PAGES if "_build" not in page.parts and not pages.is_made(page)]
 """Every page that is kept in the repository."""
+MADE = [ROOT / "docs" / name for name in pages.PAGES if name not in generate_reference.PAGES]
+"""Every page that is made in full before Sphinx reads it; the others Sphinx fills."""
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SAVE = re.compile(r"Save this as `([^`]+)`")
@@ -27,17 +31,35 @@ PRINTS = re.compile(r"\bprints\b[^\n]*\s*\Z")
 PROGRAMS = {"reticent": [sys.executable, "-m", "reticent"], "python": [sys.executable]}
 
 
-def follow(page: Path, folder: Path, programs: Mapping[str, list[str]] = PROGRAMS, limit: float = 280.0) -> list[str]:
+@cache
+def text_of(page: Path) -> str:
+    """The text of a page, kept or made; what an earlier build left in the folder is not read."""
+    for name, text in pages.PAGES.items():
+        if page == ROOT / "docs" / name:
+            return text()
+    return page.read_text(encoding="utf-8")
+
+
+def follow(
+    page: Path,
+    folder: Path,
+    programs: Mapping[str, list[str]] = PROGRAMS,
+    limit: float = 280.0,
+    end: str | None = None,
+) -> list[str]:
     """Follow ``page`` in ``folder``; what each command and each Python block printed, in order.
 
     A block after "Save this as `name`" is a file. ``python`` blocks run in one name space. Each line of a ``sh`` block
     is a command that must end with exit code 0, or with the one after "# exit code"; with "&" at its end it runs until
-    the page is done. A ``text`` block after a sentence with "prints" is what the block before must have printed.
+    the page is done. A ``text`` block after a sentence with "prints" is what the block before must have printed. What
+    comes from the heading ``end`` on is left out.
     """
     told: list[str] = []
     names: dict[str, object] = {"__name__": "__main__"}
     with chdir(folder), ExitStack() as running:
         for before, language, body in steps(page):
+            if end and end in before:
+                break
             saved = SAVE.findall(before)
             if saved:
                 (folder / saved[-1]).write_text(body, encoding="utf-8")

@@ -23,6 +23,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return [body for kind, body in BLOCK.findall(page.read_text()) if kind == language]
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning:opacus", "ignore:Full backward hook:UserWarning")
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page not in FOLLOWED], ids=lambda p: str(p.relative_to(ROOT))
 )

@@ -15,9 +15,9 @@ import pytest
 from reticent.cli import app
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
 from tests.docs import follow
-from tests.docs.follow import BLOCK, ROOT, generate_reference
+from tests.docs.follow import BLOCK, ROOT, generate_reference, pages, text_of
 
-PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *follow.PAGES]
+PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *follow.PAGES, *follow.MADE]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 FOLDERS = ("tests", "docs", "src", "benchmarks", "experiments", "configs")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -36,7 +36,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.rel
 
 
 def prose(page: Path) -> str:
-    return BLOCK.sub("", page.read_text(encoding="utf-8"))
+    return BLOCK.sub("", text_of(page))
 
 
 @lru_cache
@@ -51,13 +51,13 @@ def broken_links(page: Path) -> Iterator[str]:
         target, _, anchor = link.partition("#")
         if not re.match(r"https?:|mailto:", link):
             path = (page.parent / target).resolve() if target else page
-            if not generate_reference.is_made(path) and (not path.exists() or (anchor and anchor not in anchors(path))):
+            if not (pages.is_made(path) or path.exists()) or (anchor and anchor not in anchors(path)):
                 yield link
 
 
 def missing_files(text: str) -> Iterator[str]:
     for path, test in FILE.findall(text):
-        if not (ROOT / path).exists() and not generate_reference.is_made(Path(path)):
+        if not (ROOT / path).exists() and not pages.is_made(Path(path)):
             yield path
         elif test and not re.search(rf"^ *(def|class) {test}\b", (ROOT / path).read_text(encoding="utf-8"), re.M):
             yield f"{path}::{test}"
@@ -104,7 +104,7 @@ def options() -> dict[str, set[str]]:
 
 
 def unknown_options(page: Path) -> Iterator[str]:
-    for _, language, body in ((m.start(), *m.groups()) for m in BLOCK.finditer(page.read_text(encoding="utf-8"))):
+    for _, language, body in ((m.start(), *m.groups()) for m in BLOCK.finditer(text_of(page))):
         if language in {"sh", "console", "text", "yaml"}:
             for line in body.replace("\\\n", " ").splitlines():
                 yield from _of_line(re.sub(r"^\s*(?:\$|- run:|-)\s+", "", line))
@@ -132,7 +132,7 @@ def _of_line(line: str) -> Iterator[str]:
 
 
 def imported(page: Path) -> Iterator[tuple[str, str]]:
-    for language, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+    for language, body in BLOCK.findall(text_of(page)):
         if language == "python":
             for node in ast.walk(ast.parse(body)):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reticent."):
@@ -146,13 +146,20 @@ def test_links_and_anchors_lead_somewhere(page: Path) -> None:
 
 @each_page
 def test_files_names_and_keys_are_there(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = text_of(page)
     assert not [*missing_files(text), *unknown_keys(text), *unknown_names(text)]
 
 
 @each_page
 def test_verbs_and_options_are_there(page: Path) -> None:
     assert not list(unknown_options(page))
+
+
+def test_the_readme_leads_to_pages_that_are_kept() -> None:
+    """It is read where nobody built the site."""
+    linked = [(ROOT / link.partition("#")[0]).resolve() for link in LINK.findall(text_of(ROOT / "README.md"))]
+    assert len(linked) > 20
+    assert not [path.name for path in linked if pages.is_made(path)]
 
 
 def test_names_that_pages_import_are_in_the_reference() -> None:

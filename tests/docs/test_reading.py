@@ -12,12 +12,10 @@ import pytest
 
 from reticent.facts import Severity, all_facts
 from reticent.proofs import CONDITIONS
-from tests.docs.follow import BLOCK, PAGES, ROOT
+from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, text_of
 
 DOCS = ROOT / "docs"
 LISTED = {page[0] for part in tomllib.loads((DOCS / "contents.toml").read_text())["part"] for page in part["pages"]}
-MADE_LISTS = {DOCS / "README.md", DOCS / "index.md"}
-WRITTEN = [page for page in PAGES if page not in MADE_LISTS and page.parent.name != "adr"]
 TERMS = re.findall(r"^## (.+)$", (DOCS / "concepts/glossary.md").read_text(), re.MULTILINE)
 TICS = re.compile(
     r"fewer of the one cost|a run that somebody saw|(?:takes? nothing|nothing is taken) off for sampling|"
@@ -42,7 +40,7 @@ def name_of(page: Path) -> str:
 
 
 def links(page: Path) -> Iterator[Path]:
-    for target in re.findall(r"\]\(([^)\s#]+\.md)[^)]*\)", page.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)\s#]+\.md)[^)]*\)", text_of(page)):
         if not target.startswith("http"):
             yield (page.parent / target).resolve()
 
@@ -56,21 +54,20 @@ def long_sentences(page: Path) -> set[str]:
 
 
 def test_every_page_is_in_the_contents() -> None:
-    found = {name_of(page) for page in PAGES if page.is_relative_to(DOCS)} - {"README", "index"}
-    assert {name for name in found if not name.startswith(("development/adr/", "evidence/gallery/"))} <= LISTED
+    found = {name_of(page) for page in [*PAGES, *MADE] if page.is_relative_to(DOCS)} - {"index"}
+    assert {name for name in found if not name.startswith("evidence/gallery/")} <= LISTED
 
 
 def test_every_page_is_linked_by_another() -> None:
-    linked = {target for page in [*PAGES, ROOT / "CONTRIBUTING.md"] if page not in MADE_LISTS for target in links(page)}
-    linked |= set(links(DOCS / "index.md"))
-    lonely = {name_of(page) for page in PAGES if page.is_relative_to(DOCS) and page not in linked} - {"index"}
+    linked = {target for page in [*PAGES, *MADE, ROOT / "CONTRIBUTING.md"] for target in links(page)}
+    lonely = {name_of(page) for page in [*PAGES, *MADE] if page.is_relative_to(DOCS) and page not in linked} - {"index"}
     assert not lonely
 
 
 def test_no_sentence_is_on_two_pages() -> None:
-    """What is explained twice is explained differently some day. README and the landing page may share words."""
+    """What is explained twice is explained differently some day."""
     where: defaultdict[str, set[str]] = defaultdict(set)
-    for page in WRITTEN:
+    for page in PAGES:
         for sentence in long_sentences(page):
             where[sentence].add(str(page.relative_to(ROOT)))
     assert not {sentence: pages for sentence, pages in where.items() if len(pages) > 1}
@@ -80,21 +77,21 @@ def test_a_term_is_defined_in_the_glossary_alone() -> None:
     """Elsewhere nothing begins with "**term**:" or "term: a sentence" as a list of definitions does."""
     assert len(TERMS) == len(set(TERMS)) > 25
     listed = re.compile(rf"^(?:{'|'.join(map(re.escape, TERMS))})\n: ", re.MULTILINE | re.IGNORECASE)
-    assert not [page.name for page in WRITTEN if listed.search(page.read_text(encoding="utf-8"))]
+    assert not [page.name for page in PAGES if listed.search(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_tic(page: Path) -> None:
     assert not tics(page)
 
 
-def test_severities_of_pitfalls_are_those_of_lint() -> None:
-    text = (DOCS / "concepts/pitfalls.md").read_text(encoding="utf-8")
+def test_severities_of_the_list_are_those_of_lint() -> None:
+    text = text_of(DOCS / "reference/warnings.md").partition("## Warnings of a watched loop")[2]
     headings = {Severity.ERROR: "Critical", Severity.WARNING: "Theoretical", Severity.NOTE: "Negligible"}
     known = {fact.key: fact.severity for fact in all_facts().values()}
     for severity, heading in headings.items():
-        section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-        codes = re.findall(r"^\|[^|]+\| `([a-z-]+)` \|", section, re.MULTILINE)
+        section = text.partition(f"### {heading} (`{severity}`)\n")[2].partition("\n##")[0]
+        codes = re.findall(r"^\| `([a-z-]+)`(?:: [^|]+)? \|", section, re.MULTILINE)
         assert codes, heading
         assert {code: known[code] for code in codes} == dict.fromkeys(codes, severity)
 

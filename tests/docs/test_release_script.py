@@ -82,7 +82,7 @@ def test_links_of_the_package_page_are_absolute() -> None:
     there = RELEASE["absolute"]((ROOT / "README.md").read_text(), "https://example.org/r", "0.1.0")
     assert "](docs/" not in there
     assert "(https://example.org/r/raw/v0.1.0/docs/figures/certificate.png)" in there
-    assert "(https://example.org/r/blob/v0.1.0/docs/README.md)" in there
+    assert "(https://example.org/r/blob/v0.1.0/docs/start/install.md)" in there
 
 
 def test_the_statement_names_each_file_and_is_signed(tmp_path: Path) -> None:

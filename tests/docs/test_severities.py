@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,10 @@ from reticent.facts import Fact, Severity, all_facts
 from reticent.facts.base import Seen
 from reticent.mechanisms import Ledger
 from reticent.verbs.watching import Linted
+from tests.docs.follow import ROOT, text_of
 from tests.records.test_vouched import watched
 
-PAGE = (Path(__file__).parents[2] / "docs/reference/warnings.md").read_text(encoding="utf-8")
+PAGE = text_of(ROOT / "docs/reference/warnings.md")
 pytestmark = pytest.mark.docs
 
 

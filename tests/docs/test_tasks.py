@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reticent.cli import main
-from tests.docs.follow import ROOT
+from tests.docs.follow import ROOT, pages, text_of
 
 PAGE = ROOT / "docs/development/fifteen-tasks.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -23,16 +23,17 @@ pytestmark = pytest.mark.docs
 
 
 def links(page: Path) -> Iterator[Path]:
-    for target in re.findall(r"\]\(([^)\s#:]+\.md)[^)]*\)", page.read_text(encoding="utf-8")):
-        if (found := (page.parent / target).resolve()).exists():
+    for target in re.findall(r"\]\(([^)\s#:]+\.md)[^)]*\)", text_of(page)):
+        found = (page.parent / target).resolve()
+        if pages.is_made(found) or found.exists():
             yield found
 
 
 def near(start: Path, clicks: int) -> set[Path]:
-    """What a reader reaches from ``start`` by as many clicks; the list of all pages counts as none."""
+    """What a reader reaches from ``start`` by as many clicks."""
     reached = {start}
     for _ in range(clicks):
-        reached |= {target for page in reached if page != ROOT / "docs/README.md" for target in links(page)}
+        reached |= {target for page in reached for target in links(page)}
     return reached
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.docs import follow
 from tests.docs.follow import BLOCK, ROOT
 
-PAGES = [page for page in follow.PAGES if page.parent.name != "adr"]
+PAGES = follow.PAGES
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 FIRST = [page for page in PAGES if page.parent.name in {"start", "officers", "howto"} or page.name == "README.md"]
 WORDS = re.compile(

@@ -1,4 +1,4 @@
-"""Events as JAX-Privacy 2.0.0 and TensorFlow Privacy 0.9.0 make them; docs/howto says where each comes from."""
+"""Events as JAX-Privacy 2.0.0 and 2.2.0 and TensorFlow Privacy 0.9.0 make them; docs/howto has where they come from."""
 
 from __future__ import annotations
 

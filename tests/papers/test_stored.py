@@ -84,13 +84,6 @@ def test_the_script_declares_what_is_stored(name: str) -> None:
     assert [number.value for number in entry.published] == pytest.approx(written, rel=1e-9, abs=0)
 
 
-def test_the_page_is_up_to_date() -> None:
-    results = [gallery.stored(name) for name in IDS]
-    for name, text in gallery.pages(results).items():
-        written = (ROOT / "docs" / "evidence" / name).read_text(encoding="utf-8")
-        assert written == text, "run `python -m experiments.gallery --page`"
-
-
 def test_each_entry_has_a_picture_that_leads_to_its_numbers() -> None:
     """The gallery is small pictures alone; a filter finds each by its paper and by its verdict."""
     results = [gallery.stored(name) for name in IDS if not name.startswith(gallery.OWN)]

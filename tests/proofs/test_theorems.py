@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from reticent.proofs.references import PAPERS, THEOREMS
+from tests.docs.follow import text_of
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/theory/theorems.md"
 each = pytest.mark.parametrize("theorem", THEOREMS.values(), ids=lambda theorem: theorem.key)
 
 
@@ -56,9 +56,9 @@ def test_the_code_exists_and_mentions_the_theorem(theorem) -> None:
 
 @each
 def test_the_page_links_the_file_of_the_code_and_of_the_tests(theorem) -> None:
-    row = re.search(rf"^\| `{re.escape(theorem.key)}` .*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    row = re.search(rf"^\| `{re.escape(theorem.key)}` .*$", text_of(ROOT / "docs/theory/theorems.md"), re.MULTILINE)
     assert row, theorem.key
-    linked = {(PAGE.parent / link).resolve() for link in re.findall(r"\]\(([^)#]+)\)", row[0])}
+    linked = {(ROOT / "docs/theory" / link).resolve() for link in re.findall(r"\]\(([^)#]+)\)", row[0])}
     module = importlib.import_module(theorem.code.partition(":")[0])
     assert {Path(str(module.__file__)), ROOT / theorem.tests} <= linked
 

@@ -1,7 +1,7 @@
 """What a number rests on beyond its theorem's own mathematics: one sentence each, and who vouches for it.
 
-``CONDITIONS`` lists all of them; a condition that is not listed cannot be stated. docs/concepts/conditions.md asks of
-each theorem what it assumes about training that nothing checks, and names the answer.
+``CONDITIONS`` lists all of them; a condition that is not listed cannot be stated. ``Theorem.needs`` names those of each
+theorem.
 """
 
 from __future__ import annotations

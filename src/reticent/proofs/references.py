@@ -8,7 +8,7 @@ test checks). ``ERRATA`` has published statements that do not hold. The entries 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -46,6 +46,8 @@ class Theorem:
         code: ``module:name`` of the code that uses it.
         tests: file that tests this code.
         holds: False for formulas that are published but do not hold; only ``published`` may cite them.
+        assumes: what it takes for granted of a training and nothing checks, in words.
+        needs: the same as keys of ``reticent.proofs.CONDITIONS``, without those that every release needs.
     """
 
     key: str
@@ -55,6 +57,8 @@ class Theorem:
     code: str = ""
     tests: str = ""
     holds: bool = True
+    assumes: str = field(default="", repr=False)
+    needs: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def entries(name: str) -> list[dict[str, Any]]:
 
 PAPERS = {entry["key"]: Paper(**entry) for entry in entries("papers.json")}
 THEOREMS = {
-    entry["key"]: Theorem(**entry)
+    entry["key"]: Theorem(**entry | {"needs": tuple(entry["needs"])})
     for name in ("theorems_of_papers.json", "own_theorems.json")
     for entry in entries(name)
 }
