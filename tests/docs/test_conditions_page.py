@@ -24,7 +24,7 @@ from reticent.proofs import CONDITIONS, Bearing
 from reticent.proofs.references import THEOREMS
 from reticent.samplers import SAMPLERS, AllocatedOnce, FixedSize, Shuffled
 from tests.docs.follow import ROOT
-from tests.samplers.stated import needed
+from tests.laws.leaves import needed
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
