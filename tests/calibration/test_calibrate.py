@@ -65,7 +65,7 @@ EACH = [
     *((DPSGD(1.0, 0.05, 500), t, ADD) for t in (Success(0.85, 0.8), TprAtFpr(0.6, 0.4), Reconstruction(0.9, 0.3))),
     *((DPSGD(1.0, 0.004, 60), t, ADD) for t in (Advantage(0.02), EpsilonAtDelta(3.0, 1e-6), TprAtFpr(0.02, 0.001))),
 ]
-"""Each target in both relations; where the best threshold is below 0; where few steps are sampled, and the curve answers."""
+"""In both relations; where the best threshold is below 0; where few steps are sampled, and the curve answers."""
 
 
 @pytest.mark.parametrize(("run", "target", "relation"), some(EACH, 0, 3, 4, 5, 7, 12, 13, 15, 18), ids=str)

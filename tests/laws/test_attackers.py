@@ -1,7 +1,4 @@
-"""Laws of attackers, over the list: at most the worst case, and no more where there is less to see.
-
-Theorems: RETICENT:relaxed-meaning, RETICENT:public-coin, CHERUBIN2024:Section 2.
-"""
+"""Laws of attackers, over the list: at most the worst case, and no more where there is less to see."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ def test_laws(mechanism: Mechanism) -> None:
     assert [one for one in ONES if answered(one, mechanism)]
 
 
-@pytest.mark.parametrize("relation", some([ADD, REPLACE, ZERO], 0, 1))
+@pytest.mark.parametrize("relation", some([REPLACE, ZERO], 0))
 @pytest.mark.parametrize("mechanism", [ASKED[0], ASKED[3], DPSGD(2.0, 1.0, 5, **SIZES)], ids=repr)
 def test_laws_of_other_relations(mechanism: Mechanism, relation: Neighbouring) -> None:
     assert answered(WorstCase(), mechanism, relation)

@@ -1,7 +1,6 @@
 """Laws of samplers, over the list; parts dominate all draws of a few records, enumerated; batches follow these draws.
 
-Theorems: ZHU2022:Proposition 30, ZHU2022:Theorem 11, DONG2022:Theorem 4.2, RETICENT:fixed-size-dominance,
-RETICENT:truncated-dominance, RETICENT:replace-dominance.
+Theorems: RETICENT:fixed-size-dominance, RETICENT:truncated-dominance.
 """
 
 from __future__ import annotations

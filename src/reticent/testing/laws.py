@@ -217,7 +217,7 @@ def curve(one: TradeOff, rng: np.random.Generator) -> None:
 
 
 def pair(one: Pair) -> None:
-    """What a pair says of itself agrees: curve, losses on a grid, mixture, largest losses, mu, and a composition of one.
+    """What a pair says agrees: its curve, losses on a grid, mixture, largest losses, mu, a composition of one.
 
     Args:
         one: of any kind; of a pair without a curve little is known.
@@ -258,7 +258,10 @@ def on_a_grid(one: Pair, grid: np.ndarray) -> None:
     room = 1e-9 * masses.q + 1e-15
     assert np.all(masses.q <= np.exp(grid[1:]) * masses.p + room)
     assert np.all(masses.q >= np.exp(grid[:-1]) * masses.p - room)
-    beyond = [np.cumsum(np.append(mass, top)[::-1])[::-1] for mass, top in zip((masses.p, masses.q), masses.above)]
+    beyond = [
+        np.cumsum(np.append(mass, top)[::-1])[::-1]
+        for mass, top in zip((masses.p, masses.q), masses.above, strict=True)
+    ]
     assert same(beyond[1] - np.exp(grid) * beyond[0], one.curve.delta(grid), 1e-7, 1e-10)
     assert float(masses.connected() @ np.exp(grid)) >= float(masses.q.sum()) * (1.0 - 1e-9)
 
@@ -480,17 +483,12 @@ def mechanism(one: Mechanism) -> None:
     for relation in Neighbouring:
         try:
             parts = one.parts_under(relation)
-        except UnsupportedError as error:
-            assert "\n" not in str(error)
+        except UnsupportedError:
             continue
         assert all(part.count >= 1 for part in parts)
         assert all(THEOREMS[key].holds for part in parts for key in part.theorems)
         told = compose(one, relation)
         assert np.all(told.optimistic.delta(SIZES) <= told.pessimistic.delta(SIZES) * (1.0 + 1e-9) + 1e-12)
-        quieter = None
-        try:
-            quieter = one.scaled(2.0)
-        except UnsupportedError as error:
-            assert "\n" not in str(error)
-        if quieter is not None:
-            assert np.all(compose(quieter, relation).pessimistic.delta(SIZES) <= told.pessimistic.delta(SIZES) + 1e-12)
+        with suppress(UnsupportedError):
+            quieter = compose(one.scaled(2.0), relation)
+            assert np.all(quieter.pessimistic.delta(SIZES) <= told.pessimistic.delta(SIZES) + 1e-12)
