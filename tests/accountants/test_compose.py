@@ -4,17 +4,19 @@ Theorem: DONG2022:Theorem 3.2.
 """
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.special import erf, ndtr, ndtri
 
 from experiments.worst_advantage import advantage
-from reticent.accountants import Composed, certified_advantage, compose, transform
+from reticent.accountants import Composed, certified_advantage, compose, transform, worst_case
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.contour import Enclosed
 from reticent.accountants.cut_moments import SampledStep
+from reticent.accountants.lattice import Lattice
 from reticent.accountants.one_direction import steps_of
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.readings import attained
@@ -23,8 +25,9 @@ from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.risk import epsilon_at_delta
+from reticent.risk import bayes_security, epsilon_at_delta, tpr_at_fpr
 from reticent.samplers import FixedSize, Shuffled
+from tests.conftest import some
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 ALPHAS = np.array([1e-9, 1e-4, 1e-2, 0.1, 0.5])
@@ -236,3 +239,54 @@ def test_a_threshold_is_answered_by_the_contour_of_the_whole_curve(monkeypatch):
     for threshold in (0.5, 0.501, -0.5):
         assert alone.delta(threshold) == pytest.approx(whole.delta(threshold), rel=1e-12, abs=0)
     assert len(set(built)) == 2
+
+
+def test_epsilon_between_its_ends():
+    bracket = compose(DPSGD(0.2, 0.001, 100), REPLACE)
+    lower, upper = (epsilon_at_delta(curve, 1e-6) for curve in (bracket.optimistic, bracket.pessimistic))
+    assert lower <= 38.51533 + 5e-6
+    assert upper >= 38.51533 - 5e-6
+    assert upper - lower < 0.01
+
+
+def test_tails_of_an_ordinary_run():
+    bracket = compose(DPSGD(1.56, 0.0302, 33), ADD)
+    ends = bracket.optimistic, bracket.pessimistic
+    assert [epsilon_at_delta(curve, 1e-5) for curve in ends] == pytest.approx([0.55639] * 2, abs=1e-5)
+    assert [tpr_at_fpr(curve, 1e-6) for curve in ends] == pytest.approx([2.31748e-6] * 2, rel=1e-5, abs=0)
+    assert [epsilon_at_delta(curve, 1e-14) for curve in ends] == pytest.approx([1.774078] * 2, rel=1e-5, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "largest"),
+    [
+        (Laplace(0.5, 2), 4.0),
+        (Laplace(1.0, 4), 4.0),
+        (Laplace(1.0, 3, 0.2), 3 * float(np.log1p(0.2 * np.expm1(1.0)))),
+    ],
+)
+def test_laplace_releases_end_at_their_pure_epsilon(mechanism, largest):
+    bracket = compose(mechanism, ADD)
+    assert epsilon_at_delta(bracket.pessimistic, 1e-14) <= largest * (1 + 1e-9)
+    assert epsilon_at_delta(bracket.optimistic, 1e-5) > 0.7 * largest
+    assert float(bracket.pessimistic.delta(largest * (1 + 1e-9))) == 0.0
+
+
+NOTHING_HIDDEN = list(product([(0.2, 0.01, 10_000), (2.308, 0.1978, 46_796), (0.427, 0.0907, 8619)], [ADD, REPLACE]))
+
+
+@pytest.mark.parametrize(("run", "neighbouring"), some(NOTHING_HIDDEN, 1, 2, 4))
+def test_no_privacy_is_said_in_digits(monkeypatch, run, neighbouring):
+    """Epsilon was known to lie in [1080, 1407]. Bayes security is far below the smallest gap."""
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a lattice was run")
+
+    monkeypatch.setattr(Lattice, "answer", never)
+    compose.cache_clear()
+    bracket = worst_case(DPSGD(*run), neighbouring)
+    for delta in (1e-5, 1e-6):
+        lower, upper = (epsilon_at_delta(curve, delta) for curve in (bracket.optimistic, bracket.pessimistic))
+        assert 0.0 <= upper - lower <= 1e-6 * upper
+    secure = [bayes_security(curve) for curve in (bracket.pessimistic, bracket.optimistic)]
+    assert secure[0] <= secure[1] <= secure[0] * (1.0 + 1e-6)

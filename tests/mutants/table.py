@@ -23,7 +23,6 @@ COMPOSE = "tests/accountants/test_compose.py"
 RANDOM_RUNS = "tests/accountants/test_random_configurations.py"
 ROUTES = "tests/accountants/test_enclose.py"
 KINDS = "tests/accountants/test_grouped.py"
-REFEREE = "tests/accountants/test_referee_cases.py"
 POLYGON = "tests/curves/test_polygon.py"
 COMMON_SIGN = "tests/adversaries/relaxed/test_common_sign.py"
 SIGN_LATTICE = "tests/adversaries/relaxed/test_sign_lattice.py"
@@ -198,7 +197,7 @@ MUTANTS = (
     Mutant("cut moments: lower end of a cell", "cut_moments", Put("np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]")),
     Mutant("contour: aliases", "Contour._delta", Put("self.right(thresholds, log_factor) + self.left(thresholds, log_factor)", "0.0 * thresholds"), ENCLOSURE),
     Mutant("polygons: a tail that is not followed backwards", "Polygon.reaches", Drop("self.reversed.vertices"), POLYGON + "::test_a_tail_that_is_left_out_backwards_is_not_reached"),
-    Mutant("contour: what is left of a delta next to 1", "readings.read", Put("apart and 0.0 < contour.c < 1.0", "False"), REFEREE + "::test_no_privacy_is_said_in_digits"),
+    Mutant("contour: what is left of a delta next to 1", "readings.read", Put("apart and 0.0 < contour.c < 1.0", "False"), COMPOSE + "::test_no_privacy_is_said_in_digits"),
     Mutant("transform: the last contour does not serve on", "SpectralComposition._outwards", Put("found.append(Served(low, high, self._contour(last, low, high)))", 'raise NumericalError("none")'), ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
     Mutant("worst case: only one direction of a single delta", "Composed._by_contours", Put("max(way[0] for way in known), max(way[1] for way in known)", "known[-1]"), ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
     Mutant("lattices: as fine as a small advantage asks", "Accuracy.of", Put("self.relative * advantage", "self.width"), RANDOM_RUNS + "::test_a_small_advantage_of_a_lattice_is_known_to_its_first_digit"),
