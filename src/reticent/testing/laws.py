@@ -388,7 +388,11 @@ def attacker(one: Adversary, mechanism: Mechanism, neighbouring: Neighbouring | 
     if found.claim is not Claim.ESTIMATE:
         assert np.all(found.curve.delta(SIZES) <= worst.curve.delta(SIZES) * (1.0 + 1e-6) + 1e-12)
         assert np.all(found.curve.reversed.delta(SIZES) <= worst.curve.delta(SIZES) * (1.0 + 1e-6) + 1e-12)
-        assert found.mu().value <= worst.mu().value * (1.0 + 1e-9)
+        told = found.mu()
+        assert told.lower <= told.value <= worst.mu().value * (1.0 + 1e-9)
+        if found.truth is not None and math.isfinite(told.value):  # what it stands for lies above what is shown
+            implied = np.array([_gaussian_delta(told.value, e) for e in SIZES])
+            assert np.all(found.truth.optimistic.delta(SIZES) <= implied * (1.0 + 1e-9) + 1e-12)
 
 
 def monotone(one: Adversary, louder: Mechanism, quieter: Mechanism, neighbouring: Neighbouring | None = None) -> None:
