@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -9,6 +10,10 @@ import pytest
 
 from reticent.adversaries import Attribute, MembershipGame, Method, Relaxed, WorstCase, assess, assess_answerable
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
+from reticent.certificates.build import certify
+from reticent.certificates.schema import Declaration
+from reticent.certificates.verify import verify
+from reticent.cli import main
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 from reticent.risk import advantage
@@ -17,6 +22,14 @@ pytestmark = pytest.mark.usefixtures("coarse")
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 CASE = DPSGD(0.42426, 1.0, 2, num_parameters=100, batch_size=1)
+COMMAND = "risk dpsgd --noise-multiplier 0.42426 --sample-rate 1 --steps 2 --batch-size 1 --dimension 100"
+COMPARE = "compare dpsgd --target advantage=0.3 --sample-rate 0.5 --steps 2 --batch-size 5 --dimension 9 --json"
+
+
+def run(command: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    return int(ended.value.code or 0)
 
 
 def simulated_advantage(rng: np.random.Generator, games: int) -> tuple[float, float]:
@@ -74,6 +87,17 @@ def test_a_stated_relation_leaves_the_game_out_by_name() -> None:
     assert "replace only" in skipped["membership-game"]
 
 
+def test_certificates_play_it_under_replacement() -> None:
+    certificate = certify(
+        CASE, Declaration(subject="case", created="2026-01-01"), adversaries=(WorstCase(), MembershipGame())
+    )
+    relations = {(a.adversary, a.neighbouring) for a in certificate.assessments}
+    assert ("membership-game", "replace") in relations
+    assert ("worst-case", "replace") in relations
+    assert ("worst-case", "add-remove") in relations
+    assert verify(certificate).accepted
+
+
 def test_calibration_and_the_worst_case_beside_it_use_replacement() -> None:
     release = DPSGD(1.0, 0.1, 5, num_parameters=100, batch_size=10)
     answer = calibrate(release, NoiseMultiplier(), Advantage(0.2), MembershipGame())
@@ -83,3 +107,25 @@ def test_calibration_and_the_worst_case_beside_it_use_replacement() -> None:
     )
     with pytest.raises(UnsupportedError, match="replace only"):
         calibrate(release, NoiseMultiplier(), Advantage(0.2), MembershipGame(), ADD)
+
+
+def test_command_line(capsys) -> None:
+    assert run(f"{COMMAND} --adversary membership-game --json") == 0
+    answered = json.loads(capsys.readouterr().out)["assessments"]
+    assert {(a["adversary"], a["neighbouring"]) for a in answered} == {
+        ("membership-game", "replace"),
+        ("worst-case", "replace"),
+    }
+    assert run(f"{COMMAND} --adversary membership-game --neighbouring add-remove") == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.strip().endswith("replace only, not add-remove")
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_compare_names_the_relation_and_compares_within_it_only(capsys) -> None:
+    assert run(f"{COMPARE} --adversary worst-case --adversary membership --adversary membership-game") == 0
+    rows = {row["adversary"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert rows["membership"]["noise_ratio"] == pytest.approx(1.0, rel=1e-3, abs=0)
+    assert rows["membership-game"]["neighbouring"] == "replace"
+    assert rows["membership-game"]["noise_ratio"] is None

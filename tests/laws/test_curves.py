@@ -82,6 +82,7 @@ def test_rate_one_changes_nothing(name: str) -> None:
     assert whole.log_beta(log_alpha) == pytest.approx(curve.log_beta(log_alpha), rel=1e-12, abs=0)
     assert whole.reversed.log_beta(log_alpha) == pytest.approx(curve.reversed.log_beta(log_alpha), rel=1e-12, abs=0)
     assert np.exp(whole.log_delta(ratio)) == pytest.approx(curve.delta(ratio), rel=1e-12, abs=0)
+    assert np.array_equal(whole.errors(ratio).fpr, curve.errors(ratio).fpr)
 
 
 @pytest.mark.parametrize("name", _named(SIMPLE))

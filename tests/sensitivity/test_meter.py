@@ -281,6 +281,14 @@ def test_attributes():
         SensitiveAttribute((0, 0), np.zeros((2, 2)))
 
 
+def test_no_random_draw():
+    for kind in _MODELS:
+        model, x, y, attribute = _case(kind, 0)
+        state = torch.get_rng_state()
+        _measure(model, x, y, attribute, 1.0)
+        assert torch.equal(torch.get_rng_state(), state)
+
+
 def test_brute_force_can_fail():
     """The oracle disagrees with a wrong clip norm: the comparison above has teeth."""
     model, x, y, attribute = _case("tanh", 0)
