@@ -21,6 +21,7 @@ from reticent.accountants.steps import Known, Step, Steps
 from reticent.adversaries import Adversary, WorstCase
 from reticent.curves import TradeOff
 from reticent.errors import NumericalError, UnsupportedError
+from reticent.facts.base import Fact, Seen
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
 from reticent.mechanisms.short import in_short
@@ -29,6 +30,7 @@ from reticent.pairs import Neighbouring, Pair, Part
 from reticent.pairs.base import Ends
 from reticent.proofs import CONDITIONS, Claim
 from reticent.proofs.references import THEOREMS
+from reticent.records.ledger import RunLedger
 from reticent.registry import flat, gathered
 from reticent.samplers import Sampler
 
@@ -496,3 +498,31 @@ def mechanism(one: Mechanism) -> None:
         with suppress(UnsupportedError):
             quieter = compose(one.scaled(2.0), relation)
             assert np.all(quieter.pessimistic.delta(SIZES) <= told.pessimistic.delta(SIZES) + 1e-12)
+
+
+# Facts
+
+
+def fact(one: Fact, run: RunLedger, stated: object = Seen.FOUND) -> None:
+    """It is said; an error leaves no privacy; without an effect nothing else changes; an effect only adds risk.
+
+    Args:
+        one: in the list of facts, and not shown by other facts.
+        run: accepted, in which nothing voids.
+        stated: what a ledger says of it. Where nobody could look is asked too if it says no more than ``found``.
+    """
+    before, known = run.mechanism(), run.vouches()
+    for value in (stated, Seen.BLIND) if one.stated is Seen else (stated,):
+        found = run.model_copy(update={"facts": {**run.facts, one.key: value}})
+        after, vouched = found.mechanism(), found.vouches()
+        assert vouched.keys() <= CONDITIONS.keys()
+        assert not one.said or one.voids in [fault.voids for fault in found.faults if fault == one]
+        if one.stated is Seen:
+            assert vouched.items() <= known.items()
+        if after == before:
+            assert not one.voids
+            continue
+        assert one.voids or one.effect is not Fact(one.key).effect
+        less, more = (WorstCase().assess(released).measure(risk.advantage) for released in (before, after))
+        assert less.lower <= more.upper * (1.0 + 1e-9)
+        assert not one.voids or more.lower == 1.0
