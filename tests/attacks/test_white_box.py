@@ -151,6 +151,13 @@ def test_each_planted_bug_is_found(fault):
     assert all(0.0 <= c.p_value <= 1.0 for c in report.checks)
 
 
+@pytest.mark.slow  # test_replay and test_noise_checks find each by its own test
+@pytest.mark.parametrize("fault", more_bugs.FAULTS)
+def test_each_further_bug_is_found(fault):
+    report = audit_mechanics(more_bugs.FAULTS[fault](), MIDDLE)
+    assert report.accused, [(c.name, c.p_value) for c in report.checks]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", more_bugs.CORRECT)
 def test_further_correct_loops_are_not_accused(name):
