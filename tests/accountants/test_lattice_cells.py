@@ -52,14 +52,3 @@ def test_wide_cells_do_not_widen_the_enclosure(monkeypatch: pytest.MonkeyPatch, 
         assert above >= least
         assert other >= below
         assert above - below <= 1.02 * (other - least) + 1e-15
-
-
-def test_a_single_step_lies_between_both_sides() -> None:
-    """Its own curve, at every threshold."""
-    step = Step(STEPS["cut"].pair, 1)
-    with np.errstate(all="ignore"):
-        found = Lattice(points=2**14).answer([step])
-    epsilons = np.linspace(0.0, 3.0, 40)
-    exact = step.curve.delta(epsilons)
-    assert np.all(found.above[0].delta(epsilons) >= exact * (1.0 - 1e-12))
-    assert np.all(found.below[0].delta(epsilons) <= exact * (1.0 + 1e-12))

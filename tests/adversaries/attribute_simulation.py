@@ -17,10 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erf
 
-from reticent.errors import ParameterError
-
 _BLOCK = 2_000_000
-_ROUNDING, _LEAST = 1e-9, 1e-12  # relative and absolute, by which a distance may miss the triangle inequality
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,76 +27,32 @@ class PairTrace:
     Attributes:
         norm_a, norm_b: their norms, (steps,).
         distance: their distance, (steps,).
-
-    Raises:
-        ParameterError: shapes differ, or no vectors of these norms have such a distance.
     """
 
     norm_a: np.ndarray
     norm_b: np.ndarray
     distance: np.ndarray
 
-    def __post_init__(self) -> None:
-        a, b, r = self.norm_a, self.norm_b, self.distance
-        if not (a.shape == b.shape == r.shape and a.ndim == 1 and len(a)):
-            raise ParameterError("distance", r.shape, "as many numbers as norms, one per step")
-        if np.any(r > (a + b) * (1 + _ROUNDING)) or np.any(r < np.abs(a - b) * (1 - _ROUNDING) - _LEAST):
-            raise ParameterError("distance", float(r.max()), "a distance that vectors of these norms can have")
-
     @classmethod
     def constant(cls, steps: int, norm_a: float, norm_b: float, distance: float) -> PairTrace:
-        """The same pair in each step.
-
-        Args:
-            steps: >= 1.
-            norm_a, norm_b: over the clip norm, >= 0.
-            distance: between the two, over the clip norm.
-        """
+        """The same pair in each step."""
         return cls(*(np.full(steps, float(v)) for v in (norm_a, norm_b, distance)))
 
 
-@dataclass(frozen=True, eq=False)
-class SimulatedAttack:
-    """Scores of the likelihood-ratio attack, higher for value b, of independent runs.
+def simulate(trace: PairTrace, noise: float, rate: float, runs: int, rng: np.random.Generator) -> tuple[float, float]:
+    """(estimate, standard error) of the advantage, of so many runs with either value.
 
-    Attributes:
-        scores_a: runs in which the record had value a, (runs,).
-        scores_b: runs in which it had value b, (runs,).
+    E_a (1 - e^L)+ and E_b (1 - e^-L)+, averaged: unbiased because scores are exact log likelihood ratios.
     """
-
-    scores_a: np.ndarray
-    scores_b: np.ndarray
-
-    def advantage(self) -> tuple[float, float]:
-        """(estimate, standard error) of the total variation: E_a (1 - e^L)+ and E_b (1 - e^-L)+, averaged.
-
-        Both are unbiased because the scores are exact log likelihood ratios: no threshold is chosen.
-        """
-        from_a = -np.expm1(np.minimum(self.scores_a, 0.0))
-        from_b = -np.expm1(np.minimum(-self.scores_b, 0.0))
-        error = np.sqrt(from_a.var() / len(from_a) + from_b.var() / len(from_b)) / 2.0
-        return float(from_a.mean() + from_b.mean()) / 2.0, float(error)
-
-
-def simulate(
-    trace: PairTrace, noise_multiplier: float, sample_rate: float, runs: int, rng: np.random.Generator
-) -> SimulatedAttack:
-    """Attack ``runs`` runs with value a and as many with value b.
-
-    Args:
-        trace: gradients of the two completions.
-        noise_multiplier: > 0.
-        sample_rate: Poisson inclusion probability of the target, in (0, 1].
-        runs: of each kind.
-        rng: source of masks and noise.
-    """
-    scores: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     block = max(1, _BLOCK // len(trace.distance))
+    means, variances = [], []
     for truth in (0, 1):
-        for start in range(0, runs, block):
-            some = min(block, runs - start)
-            scores[truth].append(_scores(trace, noise_multiplier, sample_rate, some, truth, rng))
-    return SimulatedAttack(np.concatenate(scores[0]), np.concatenate(scores[1]))
+        blocks = [min(block, runs - start) for start in range(0, runs, block)]
+        scores = np.concatenate([_scores(trace, noise, rate, some, truth, rng) for some in blocks])
+        gain = -np.expm1(np.minimum(scores if truth == 0 else -scores, 0.0))
+        means.append(gain.mean())
+        variances.append(gain.var() / runs)
+    return float(np.mean(means)), float(np.sqrt(sum(variances)) / 2.0)
 
 
 def _scores(trace: PairTrace, noise: float, rate: float, runs: int, truth: int, rng: np.random.Generator) -> np.ndarray:

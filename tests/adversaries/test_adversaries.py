@@ -10,11 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from reticent.adversaries import (
-    Adversary,
     Attribute,
     Claim,
     Membership,
@@ -30,20 +27,12 @@ from reticent.adversaries import (
 from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring
 from reticent.proofs import Basis, Formula, Proof
-from reticent.proofs.references import PAPERS, THEOREMS, cite
+from reticent.proofs.references import THEOREMS
 from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
 from reticent.samplers import Shuffled
 
-ADVERSARIES: list[Adversary] = [
-    WorstCase(),
-    Relaxed(),
-    Membership(),
-    MembershipGame(),
-    Mixed(0.3),
-    Attribute(gradient_change=0.4),
-]
 MECHANISMS: list[Mechanism] = [
     Gaussian(2.0),
     Gaussian(5.0, releases=10, dimension=30),
@@ -53,34 +42,6 @@ MECHANISMS: list[Mechanism] = [
     DPSGD(4.0, 0.05, 40, num_parameters=50, batch_size=100, sampler=Shuffled()),
 ]
 EPSILONS = np.array([-4.0, -1.0, 0.0, 0.2, 1.0, 3.0])
-
-
-@pytest.mark.parametrize(
-    "neighbouring",  # a record that is zeroed out has the parts of one that is added
-    [*list(Neighbouring)[:2], pytest.param(Neighbouring.ZERO_OUT, marks=pytest.mark.slow)],
-)
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
-def test_every_adversary_stays_below_the_worst_case_and_encloses(mechanism, neighbouring) -> None:
-    results, skipped = assess_answerable(mechanism, ADVERSARIES, neighbouring)
-    assert "worst-case" not in skipped
-    for result in results:
-        cite(*result.theorems)
-        assert all(THEOREMS[key].holds for key in result.theorems)
-        interval = result.measure(advantage)
-        assert 0.0 <= interval.lower <= interval.upper <= 1.0
-        if result.claim is Claim.BOUND:
-            assert interval.value >= interval.lower
-        security = result.measure(bayes_security)
-        assert security.lower <= security.upper
-
-
-@pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda a: a.name)
-def test_each_adversary_says_what_it_knows(adversary: Adversary) -> None:
-    for text in map(str, (adversary.knows, adversary.infers)):
-        assert len(text) > 10
-        assert not text.endswith(".")
-    assert "Claim:" in (type(adversary).__doc__ or "")
-    assert "Knows:" in (type(adversary).__doc__ or "")
 
 
 def test_the_worst_case_is_always_beside_the_others() -> None:
@@ -115,25 +76,6 @@ def test_a_curve_stronger_than_the_worst_case_is_an_error() -> None:
     with pytest.raises(DominanceError, match="relaxed"):
         check_dominance(replace(forged, proofs=(), formula=proven), worst)
     check_dominance(replace(forged, proofs=(), formula=replace(proven, basis=Basis.APPROXIMATION)), worst)
-
-
-@given(st.floats(0.2, 8.0), st.integers(1, 20), st.sampled_from(list(Neighbouring)))
-@settings(deadline=None, max_examples=12, derandomize=True)
-def test_relaxed_scalar_gaussian_gains_at_most_log_two(sigma: float, releases: int, neighbouring) -> None:
-    mechanism = Gaussian(sigma, releases)
-    relaxed = Relaxed().assess(mechanism, neighbouring).curve
-    worst = WorstCase().assess(mechanism, neighbouring).curve
-    for delta in (1e-2, 1e-5, 1e-9):
-        gain = epsilon_at_delta(worst, delta) - epsilon_at_delta(relaxed, delta)
-        assert -1e-9 <= gain <= math.log(2.0) + 1e-9
-
-
-@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
-def test_relaxed_laplace_gains_at_most_log_two(scale: float) -> None:
-    relaxed, worst = Relaxed().assess(Laplace(scale)).curve, WorstCase().assess(Laplace(scale)).curve
-    for delta in (1e-2, 1e-5):
-        gain = epsilon_at_delta(worst, delta) - epsilon_at_delta(relaxed, delta)
-        assert -1e-9 <= gain <= math.log(2.0) + 1e-9
 
 
 def test_relaxed_results_say_what_they_mean() -> None:
@@ -173,24 +115,6 @@ def test_figure_four_of_the_glrt_paper_has_no_epsilon_to_plot() -> None:
     assert values[1] == pytest.approx(0.4923, rel=1e-3, abs=0)
     assert values[5] == pytest.approx(0.0390, rel=2e-3, abs=0)
     assert values[7] == values[10] == values[500] == 0.0
-
-
-def test_composition_of_relaxed_releases_uses_optimal_weights_not_lemma_8() -> None:
-    # KAISSIS2023:R1: the published unweighted mean makes a second release look like protection.
-    single = advantage(Relaxed().assess(Gaussian(1.0, 1, 3)).curve)
-    double = advantage(Relaxed().assess(Gaussian(1.0, 2, 3)).curve)
-    assert double > single
-
-
-def test_a_ledger_along_one_direction_adds_noncentralities() -> None:
-    # Vector I_composition-001: Delta = 1 and 1, noise 1 and 2, d = 3, power at alpha = .01 with lam = 1.25.
-    ledger = Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 3)))
-    relaxed = Relaxed().assess(ledger)
-    assert relaxed.claim is Claim.CONDITIONAL  # later queries may react
-    one_way = relaxed.curve
-    assert float(one_way.power(0.01)) == pytest.approx(0.040584471799294388048, rel=1e-9, abs=0)
-    mixed_dimensions = Relaxed().assess(Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 4))))
-    assert "worst case" in " ".join(map(str, mixed_dimensions.notes))
 
 
 def test_mixed_lies_between_its_types_and_is_linear_in_delta() -> None:
@@ -238,13 +162,6 @@ class TestMembership:
         assert proven.value >= proven.upper
         assert proven.value <= 1.3 * proven.upper  # at most 25.4 % too large
 
-    def test_equation_4_misses_its_target(self) -> None:
-        # CHERUBIN2024:B3: p = 0.00035 sigma is said to give Bayes security 0.98 at T = 5000.
-        for sigma, right in ((1.0, 0.97834), (0.7, 0.97301), (0.5, 0.95393), (2.0, 0.97990)):
-            p = 0.00035452790053356037 * sigma
-            exact = Membership().assess(DPSGD(sigma, p, 5000), Neighbouring.REPLACE).measure(bayes_security)
-            assert exact.value == pytest.approx(right, rel=2e-5, abs=0)
-
     def test_relations_must_not_be_mixed(self) -> None:
         # CHERUBIN2024:B20: the Adult run has .8996 under replacement, .9487 under add/remove.
         run = DPSGD(3.51, 256 / 26112, 2040)
@@ -273,13 +190,6 @@ def test_no_noise_is_no_privacy() -> None:
         assert WorstCase().assess(mechanism).measure(advantage).value == 1.0
         assert math.isinf(epsilon_at_delta(WorstCase().assess(mechanism).curve, 1e-5))
         assert delta_at_epsilon(WorstCase().assess(mechanism).curve, 5.0) == 1.0
-
-
-def test_every_theorem_has_its_paper() -> None:
-    for key in THEOREMS:
-        assert key.partition(":")[0] in PAPERS
-    with pytest.raises(ParameterError, match="theorem"):
-        cite("DONG2022:Theorem 99")
 
 
 @pytest.mark.parametrize("method", [Method.EXACT, Method.PUBLISHED])

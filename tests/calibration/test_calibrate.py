@@ -29,6 +29,7 @@ from reticent.calibration import (
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, RandomisedResponse
+from tests.conftest import some
 
 RUN = DPSGD(1.0, 0.01, 1000)
 TARGETS = [
@@ -57,46 +58,19 @@ def check(run: DPSGD, target: Target, neighbouring: Neighbouring) -> None:
     assert not target.met_by(target.of(WorstCase().assess(louder, neighbouring)).value)
 
 
-SAME = BayesSecurity, Success, Reconstruction  # the advantage, and a rate, in other words
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+EACH = [
+    *((RUN, target, ADD) for target in TARGETS),
+    *((RUN, target, REPLACE) for target in TARGETS[:7]),
+    *((DPSGD(1.0, 0.05, 500), t, ADD) for t in (Success(0.85, 0.8), TprAtFpr(0.6, 0.4), Reconstruction(0.9, 0.3))),
+    *((DPSGD(1.0, 0.004, 60), t, ADD) for t in (Advantage(0.02), EpsilonAtDelta(3.0, 1e-6), TprAtFpr(0.02, 0.001))),
+]
+"""In both relations; where the best threshold is below 0; where few steps are sampled, and the curve answers."""
 
 
-@pytest.mark.parametrize(
-    "target", [pytest.param(t, marks=pytest.mark.slow if isinstance(t, SAME) else ()) for t in TARGETS], ids=str
-)
-def test_worst_case_targets_are_met_and_tight(target: Target) -> None:
-    check(RUN, target, Neighbouring.ADD_REMOVE)
-
-
-REPLACED = [*(pytest.param(target, marks=pytest.mark.slow) for target in TARGETS[:4]), *TARGETS[4:6]]
-
-
-@pytest.mark.parametrize("target", [*REPLACED, pytest.param(TARGETS[6], marks=pytest.mark.slow)], ids=str)
-def test_worst_case_targets_under_replacement_are_met_and_tight(target: Target) -> None:
-    check(RUN, target, Neighbouring.REPLACE)
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        Success(0.85, 0.8),
-        *(pytest.param(t, marks=pytest.mark.slow) for t in (TprAtFpr(0.6, 0.4), Reconstruction(0.9, 0.3))),
-    ],
-    ids=str,
-)
-def test_worst_case_targets_whose_best_threshold_is_below_0(target: Target) -> None:
-    check(DPSGD(1.0, 0.05, 500), target, Neighbouring.ADD_REMOVE)
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        Advantage(0.02),
-        *(pytest.param(t, marks=pytest.mark.slow) for t in (EpsilonAtDelta(3.0, 1e-6), TprAtFpr(0.02, 0.001))),
-    ],
-    ids=str,
-)
-def test_where_few_steps_are_sampled_the_curve_answers(target: Target) -> None:
-    check(DPSGD(1.0, 0.004, 60), target, Neighbouring.ADD_REMOVE)
+@pytest.mark.parametrize(("run", "target", "relation"), some(EACH, 0, 3, 4, 5, 7, 12, 13, 15, 18), ids=str)
+def test_worst_case_targets_are_met_and_tight(run: DPSGD, target: Target, relation: Neighbouring) -> None:
+    check(run, target, relation)
 
 
 def test_replace_needs_more_noise() -> None:

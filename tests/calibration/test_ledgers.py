@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
@@ -12,18 +11,12 @@ import reticent as rt
 from reticent.adversaries import Membership, MembershipGame, Method, Relaxed, WorstCase
 from reticent.calibration import Advantage, EpsilonAtDelta, Mu, NoiseScale, UnreachableError
 from reticent.calibration.solve import calibrate
-from reticent.certificates.build import certify
-from reticent.certificates.schema import Certificate, Declaration
-from reticent.certificates.verify import verify
-from reticent.cli import main
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse
-from reticent.risk.questions import Questions
 from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
-QUICK = Questions(fprs=(0.01,), deltas=(1e-3,), epsilons=(1.0,), priors=(0.5,))
 SHORT = ((6.0, 0.2, 50), (4.0, 0.1, 60))  # (noise, rate, steps)
 SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02, 400)))
 
@@ -140,23 +133,3 @@ def test_a_schedule_is_calibrated_against_one_unknown_sign(target) -> None:
     assert target.of(Relaxed().assess(found.mechanism)).value <= target.value
     assert target.of(Relaxed().assess(NoiseScale().put(schedule, 0.999 * found.value))).value > target.value
     assert found.value < 0.95 * calibrate(schedule, NoiseScale(), target).value
-
-
-def test_a_schedule_from_the_command_line_to_a_verified_certificate(tmp_path, capsys) -> None:
-    parts = [{"kind": "dpsgd", "noise_multiplier": n, "sample_rate": p, "steps": t} for n, p, t in SHORT]
-    file = tmp_path / "schedule.json"
-    file.write_text(json.dumps({"kind": "ledger", "parts": parts}))
-    with pytest.raises(SystemExit, match="0"):
-        main(["risk", "ledger", str(file), "--adversary", "relaxed", "--json"])
-    shown = json.loads(capsys.readouterr().out)["assessments"]
-    release = Ledger(tuple(DPSGD(n, p, t) for n, p, t in SHORT))
-    expected = rt.advantage(Relaxed().assess(release).curve)
-    assert shown[0]["advantage"]["value"] == pytest.approx(expected, rel=1e-9, abs=0)
-    assert expected < 0.5 * rt.advantage(WorstCase().assess(release).curve)
-    document = certify(
-        release, Declaration(subject="a schedule", created="2026-11-22"),
-        adversaries=(WorstCase(), Relaxed()), questions=QUICK,
-    )  # fmt: skip
-    again = Certificate.parse(json.loads(document.to_json()))
-    assert again.assessments[1].advantage.value == pytest.approx(expected, rel=1e-7, abs=0)
-    assert verify(again).accepted

@@ -23,7 +23,7 @@ from reticent.samplers import (
     Shuffled,
     TruncatedPoisson,
 )
-from tests.samplers.stated import BY_NAME
+from tests.laws.leaves import BY_NAME
 
 CHEAP = (Poisson, FixedSize, Shuffled, Cyclic)
 

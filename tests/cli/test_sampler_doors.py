@@ -22,7 +22,7 @@ from reticent.registry import parameters_of
 from reticent.samplers import SAMPLERS, TruncatedPoisson
 from reticent.samplers.base import runnable
 from tests.cli.calling import run
-from tests.samplers.stated import BY_NAME, needed
+from tests.laws.leaves import BY_NAME, needed
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 

@@ -151,10 +151,6 @@ def test_log_delta_against_mpmath_where_tails_cancel(d: int, lam: float, multipl
         assert measured == pytest.approx(float(mp.log(delta)), rel=1e-11, abs=1e-11)
 
 
-def _delta_by_quadrature(p: float, q: float, epsilon: float) -> float:
-    return max(q - math.exp(epsilon) * p, 0.0)
-
-
 @pytest.mark.parametrize("mu", [0.3, 1.0, 5.0])
 def test_relaxed_laplace_delta_by_quadrature(mu: float) -> None:
     """Both directions from the densities of |y|, with no formula in common."""
@@ -190,12 +186,6 @@ def test_membership_step_by_simulation() -> None:
         cut = np.quantile(distances[0], alpha)
         power = np.mean(distances[1] <= cut)
         assert float(curve.power(alpha)) == pytest.approx(power, abs=5.0 * math.sqrt(0.25 / draws) + 2e-3)
-
-
-def test_membership_step_reversed_is_closed_and_agrees_with_the_thresholds() -> None:
-    curve = MembershipStepTradeOff(20.0, 7, 9.0)
-    rates = curve.errors(np.linspace(-3.0, 0.4, 30))
-    assert curve.reversed.log_beta(rates.fnr) == pytest.approx(rates.fpr, rel=1e-10, abs=0)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from reticent.pairs import Geometric
 from reticent.proofs import CONDITIONS, Bearing
 from reticent.proofs.references import THEOREMS
 from reticent.samplers import SAMPLERS, AllocatedOnce, FixedSize, Shuffled
-from tests.samplers.stated import needed
+from tests.laws.leaves import needed
 
 pytestmark = pytest.mark.usefixtures("coarse")
 

@@ -23,7 +23,7 @@ from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
 from reticent.mechanisms import DPSGD
 from reticent.samplers import Poisson, Sampler, Shuffled
 from reticent.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
-from tests.samplers.stated import BY_NAME
+from tests.laws.leaves import BY_NAME
 
 
 def test_three_epochs_of_75_batches_are_225_steps() -> None:

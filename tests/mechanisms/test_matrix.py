@@ -17,13 +17,11 @@ from reticent.accountants import compose
 from reticent.adversaries import Relaxed, WorstCase
 from reticent.calibration import Advantage, NoiseMultiplier
 from reticent.calibration.solve import calibrate
-from reticent.certificates.build import certify
-from reticent.certificates.schema import Declaration
-from reticent.certificates.verify import verify
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import from_dp_event, to_dp_event
 from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism, Neighbouring, strategies
 from reticent.risk import advantage
+from tests.laws.experiments import Experiment
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -119,12 +117,8 @@ def test_banded_blocks_are_sampled_steps() -> None:
 def test_a_block_of_two_rows_by_quadrature() -> None:
     """Two steps, one turn: the record moves (1, c) with probability p, seen in the plane."""
     noise, rate, c = 1.3, 0.3, 0.7
-    side = np.linspace(-9.0, 10.0, 1201)
-    x, y = np.meshgrid(side, side, indexing="ij")
-    absent = np.exp(-0.5 * (x**2 + y**2) / noise**2)
-    present = (1.0 - rate) * absent + rate * np.exp(-0.5 * ((x - 1.0) ** 2 + (y - c) ** 2) / noise**2)
-    scale = (side[1] - side[0]) ** 2 / (2.0 * np.pi * noise**2)
-    seen = scale * np.maximum(present - absent, 0.0).sum()
+    moved = {(0.0, 0.0): 1.0 - rate, (1.0, c): rate}
+    seen = Experiment.noisy({(0.0, 0.0): 1.0}, moved, noise, 1201).delta(0.0)
     claimed = compose(MatrixMechanism(noise, 2, f"1,{c}", separation=2, sample_rate=rate), ADD)
     assert advantage(claimed.pessimistic) == pytest.approx(seen, rel=1e-4, abs=0)
 
@@ -169,11 +163,9 @@ def test_a_strategy_from_a_file(tmp_path: Path) -> None:
             MatrixMechanism.resolved({"strategy_file": str(tmp_path / name)})
 
 
-def test_it_is_certified_verified_and_calibrated() -> None:
+def test_it_is_calibrated() -> None:
     run = MatrixMechanism(4.0, 6, rows(np.tril(np.ones((6, 6)))), participations=2, separation=3)
     assert run.sensitivity().attained <= run.sensitivity().proven
-    document = certify(run, Declaration(subject="an example", created="2026-01-01"), adversaries=[Relaxed()])
-    assert verify(document).accepted
     found = calibrate(run, NoiseMultiplier(), Advantage(0.1))
     assert found.achieved.value <= 0.1
     assert found.slack < 1e-4

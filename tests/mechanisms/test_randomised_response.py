@@ -12,11 +12,8 @@ from scipy.stats import binom
 
 from reticent.accountants import compose
 from reticent.adversaries import WorstCase, assess
-from reticent.certificates.build import certify
-from reticent.certificates.schema import Declaration
-from reticent.certificates.verify import verify
 from reticent.errors import ParameterError
-from reticent.mechanisms import Gaussian, Ledger, Neighbouring, RandomisedResponse
+from reticent.mechanisms import Neighbouring, RandomisedResponse
 from reticent.risk import advantage
 
 
@@ -47,15 +44,6 @@ def test_slopes_change_at_the_likelihood_ratios(flip, releases, side) -> None:
     assert float(curve.delta(epsilon)) == pytest.approx(binomial_delta(flip, releases, epsilon), rel=1e-10, abs=1e-13)
 
 
-def test_it_composes_with_others_and_one_by_one() -> None:
-    split = Ledger((RandomisedResponse(0.3, 2), Gaussian(2.0), RandomisedResponse(0.3, 1)))
-    whole = Ledger([RandomisedResponse(0.3, 3), Gaussian(2.0)])  # a list is as good: it could not be assessed
-    one, other = (compose(mechanism, Neighbouring.REPLACE) for mechanism in (split, whole))
-    for epsilon in (0.0, 0.7):
-        assert float(one.optimistic.delta(epsilon)) <= float(other.pessimistic.delta(epsilon)) + 1e-12
-        assert float(other.optimistic.delta(epsilon)) <= float(one.pessimistic.delta(epsilon)) + 1e-12
-
-
 def test_many_releases_are_composed_and_agree_with_the_binomial_law() -> None:
     bracket = compose(RandomisedResponse(0.49, 1500), Neighbouring.REPLACE)
     truth = binomial_delta(0.49, 1500, 0.5)
@@ -74,12 +62,6 @@ def test_it_stands_on_its_own_theorem_and_on_no_other_mechanism() -> None:
     assert "RETICENT:flipped-answer" in found.theorems
     assert not any("Definition 2.3" in key for key in found.theorems)
     assert found.notes == ()  # no noise is rounded, no batch is drawn
-
-
-def test_its_certificate_verifies() -> None:
-    document = certify(RandomisedResponse(0.3, 2), Declaration(subject="a survey", created="2026-01-01"))
-    assert verify(document).accepted
-    assert set(document.skipped) == {"attribute"}
 
 
 @pytest.mark.parametrize("away", [5e-3, 1e-7, 5e-10, 1e-12, 1e-15, 1.2e-16])

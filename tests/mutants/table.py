@@ -14,16 +14,15 @@ from tests.mutants.edits import Drop, Put
 SIGNS = "tests/adversaries/relaxed/test_sign_error_terms.py"
 TERMS = "tests/accountants/test_error_terms.py"
 CELLS = "tests/accountants/test_lattice_cells.py"
-FEW_STEPS = "tests/accountants/test_few_steps.py"
-ENCLOSURE = "tests/accountants/test_enclosure.py"
+FEW_STEPS = "tests/pairs/test_line_decay.py"
+ENCLOSURE = "tests/accountants/test_transform.py"
 SPLIT = "tests/accountants/test_split.py"
-LAWS = "tests/accountants/test_laws.py"
-SAMPLERS = "tests/accountants/test_samplers.py"
+LAWS = "tests/pairs/test_sampled_gaussian.py"
+SAMPLERS = "tests/samplers/test_fixed_size.py"
 COMPOSE = "tests/accountants/test_compose.py"
-NEAR_ATOMIC = "tests/accountants/test_near_atomic.py"
-ROUTES = "tests/accountants/test_routes.py"
-KINDS = "tests/accountants/test_many_kinds.py"
-REFEREE = "tests/accountants/test_referee_cases.py"
+RANDOM_RUNS = "tests/accountants/test_random_configurations.py"
+ROUTES = "tests/accountants/test_enclose.py"
+KINDS = "tests/accountants/test_grouped.py"
 POLYGON = "tests/curves/test_polygon.py"
 COMMON_SIGN = "tests/adversaries/relaxed/test_common_sign.py"
 SIGN_LATTICE = "tests/adversaries/relaxed/test_sign_lattice.py"
@@ -34,15 +33,15 @@ GAME = "tests/adversaries/game/test_membership_game.py"
 ATTRIBUTE = "tests/adversaries/test_attribute.py"
 CALIBRATE = "tests/calibration/test_calibrate.py"
 RECORDER = "tests/sensitivity/test_recorder.py"
-TRUST = "tests/sensitivity/test_sensitivity_trust.py"
-SENSITIVITY = "tests/sensitivity/test_sensitivity.py"
-CUT = "tests/accountants/test_cut_moments.py"
+TRUST = "tests/sensitivity/test_trust.py"
+SENSITIVITY = "tests/sensitivity/test_meter.py"
+CUT = "tests/adversaries/relaxed/dimension/test_overlaps.py"
 PERSONS = "tests/adversaries/relaxed/test_whole_user_directions.py"
 TAIL = "tests/adversaries/relaxed/test_relaxed_tail.py"
 ONE_NORMAL = "tests/adversaries/relaxed/test_one_normal.py"
 HIDDEN_STEPS = "tests/training/test_hidden_steps.py"
 SELECTING = "tests/training/test_selecting.py"
-SELECTION = "tests/accountants/test_selection.py"
+SELECTION = "tests/pairs/test_selected.py"
 SIDES = "tests/verbs/test_side_by_side.py"
 TOGETHER = "tests/verbs/test_together.py"
 PAPER, DRAWINGS = "tests/verbs/test_paper.py", "tests/verbs/test_drawings.py"
@@ -54,7 +53,7 @@ NEIGHBOURS = "tests/certificates/test_neighbours.py"
 SIGNATURE = "tests/certificates/test_signature.py"
 PROVENANCE = "tests/training/test_provenance.py"
 TEXT = "tests/certificates/test_declared_text.py"
-WHOLE_USERS = "tests/accountants/test_whole_users.py"
+WHOLE_USERS = "tests/pairs/test_whole_user.py"
 DIMENSIONS = "tests/adversaries/relaxed/test_relaxed_dimension.py"
 STATISTICS = "tests/auditing/test_statistics.py"
 WHITE_BOX = "tests/attacks/test_white_box.py"
@@ -78,14 +77,15 @@ HOSTILE = "tests/certificates/test_hostile_work.py"
 YAML = "tests/io/test_yaml.py"
 SERVER = "tests/dashboard/test_server.py"
 TRAITS = "tests/mechanisms/test_traits.py"
+DRAWS = "tests/laws/test_samplers.py"
 FACTS = "tests/adversaries/test_facts_to_claims.py"
 EPOCHS = "tests/mechanisms/test_epochs.py"
 ROUNDED = "tests/accountants/test_rounded_ends.py"
 POINTS = "tests/calibration/test_points.py"
-ALLOCATION = "tests/accountants/test_random_allocation.py"
-SHARED_DRAWS = "tests/accountants/test_shared_draws.py"
-TRUNCATED = "tests/accountants/test_truncated.py"
-CHAIN = "tests/accountants/test_allocation_chain.py"
+ALLOCATION = "tests/pairs/test_random_allocation.py"
+SHARED_DRAWS = "tests/samplers/test_allocated_once.py"
+TRUNCATED = "tests/samplers/test_truncated_poisson.py"
+CHAIN = "tests/pairs/test_told_steps.py"
 BRIDGES = "tests/interop/test_bridges.py"
 BEST, BELOW = "tests/proofs/test_best.py", "tests/proofs/test_from_below.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
@@ -176,6 +176,7 @@ MUTANTS = (
     Mutant("power: mass outside", "powers.beyond", Put("float(np.exp(best))", "0.0"), TERMS + "::test_mass_outside_a_window_is_bounded"),
     Mutant("lattice: error of one step", "lattice_sums.STEP_ERROR", Put("64", "0.0"), TERMS + "::test_one_step_of_a_lattice_is_known_to_its_stated_error"),
     Mutant("lattice: errors of all steps", "lattice_sums._deltas", Drop("+ STEP_ERROR"), TERMS + "::test_every_step_adds_its_error_to_a_lattice"),
+    Mutant("loss cells: what lies above the grid", "LossMasses.above", Put("math.exp(self.rates.fpr[-1]), math.exp(self.rates.tpr[-1])", "0.0, 0.0"), "tests/laws/test_pairs.py::test_laws"),
     Mutant("split: large steps are no small ones", "Split.answer", Drop("- most"), SPLIT + "::test_steps_that_are_large_are_no_small_ones"),
     Mutant("split: more large steps than counted", "Split.answer", Put("_weakened(weaker, self.failed)", "_weakened(weaker, -700.0)"), SPLIT + "::test_more_large_steps_than_counted_are_paid_for"),
     Mutant("laws: nodes left out", "SampledTails.outside", Put("of.exp(of.least(left, 700.0)) + of.exp(of.least(self._right(c, high, above), 700.0))", "0.0 * of.exp(of.least(self._right(c, high, above), 700.0))"), TERMS + "::test_nodes_left_out_are_paid_for"),
@@ -196,10 +197,10 @@ MUTANTS = (
     Mutant("cut moments: lower end of a cell", "cut_moments", Put("np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]")),
     Mutant("contour: aliases", "Contour._delta", Put("self.right(thresholds, log_factor) + self.left(thresholds, log_factor)", "0.0 * thresholds"), ENCLOSURE),
     Mutant("polygons: a tail that is not followed backwards", "Polygon.reaches", Drop("self.reversed.vertices"), POLYGON + "::test_a_tail_that_is_left_out_backwards_is_not_reached"),
-    Mutant("contour: what is left of a delta next to 1", "readings.read", Put("apart and 0.0 < contour.c < 1.0", "False"), REFEREE + "::test_no_privacy_is_said_in_digits"),
+    Mutant("contour: what is left of a delta next to 1", "readings.read", Put("apart and 0.0 < contour.c < 1.0", "False"), COMPOSE + "::test_no_privacy_is_said_in_digits"),
     Mutant("transform: the last contour does not serve on", "SpectralComposition._outwards", Put("found.append(Served(low, high, self._contour(last, low, high)))", 'raise NumericalError("none")'), ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
     Mutant("worst case: only one direction of a single delta", "Composed._at_threshold", Put("max(0.0, *(way[0] for way in known)), max(way[1] for way in known)", "known[-1]"), ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
-    Mutant("lattices: as fine as a small advantage asks", "Accuracy.of", Put("self.relative * advantage", "self.width"), NEAR_ATOMIC + "::test_a_small_advantage_of_a_lattice_is_known_to_its_first_digit"),
+    Mutant("lattices: as fine as a small advantage asks", "Accuracy.of", Put("self.relative * advantage", "self.width"), RANDOM_RUNS + "::test_a_small_advantage_of_a_lattice_is_known_to_its_first_digit"),
     Mutant("kinds: groups on the wrong side", "grouped.stronger", Put("_grouped(steps, most, min, max)", "_grouped(steps, most, max, min)"), KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
     Mutant("kinds: groups from below with the larger rate", "fewer_below", Put("min", "max"), KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
     Mutant("kinds: cheap bounds of groups from below", "Bounds.answer", Put("stronger", "fewer_below"), KINDS + "::test_cheap_bounds_of_many_kinds_are_looser_on_both_sides"),
@@ -244,7 +245,7 @@ MUTANTS = (
     Mutant("blocks: the shorter ones are as long as the others", "BlockAllocation._blocks", Put("[short]", "[short + 1]"), "tests/samplers/test_block_allocation.py"),
     Mutant("fixed size: the displaced record moves too", "FixedSize.parts", Put("neighbouring.sensitivity if attained and sizes_agree else 2.0", "neighbouring.sensitivity"), COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
     Mutant("theorem cited under replacement", "base.by_coins", Put('"RETICENT:replace-dominance"', '"ZHU2022:Proposition 30"'), ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
-    Mutant("a step forgotten", "Poisson.parts", Put("run.steps", "max(run.steps - 1, 1)"), NEAR_ATOMIC + "::test_some_near_atomic_runs"),
+    Mutant("a step forgotten", "Poisson.parts", Put("run.steps", "max(run.steps - 1, 1)"), DRAWS + "::test_no_data_set_shows_more_than_the_parts"),
     Mutant("estimates: losses beyond the window", "WorstCaseProfile.__init__", Drop("and bool(self._law.beyond(self.window) < DOUBT)"), COMPOSE + "::test_an_estimate_knows_its_error"),
     Mutant("estimates: a transform that does not decay", "WorstCaseProfile._transform", Drop("self.sure = False"), COMPOSE + "::test_an_estimate_knows_its_error"),
     Mutant("estimates: losses beyond the window of a map", "_advantages", Drop("& (law.beyond(law.window) < DOUBT)"), COMPOSE + "::test_an_estimate_knows_its_error"),
@@ -272,7 +273,7 @@ MUTANTS = (
     Mutant("sensitivity: clip norm", "GradientSensitivity._measure", Put("self._clip", "1.0"), TRUST + "::test_equal_to_brute_force"),
     Mutant("sensitivity: the gradient of somebody's loss is overwritten", "DenseEngine._output_errors", Put('self._work.take("softmax", *outputs.shape).copy_(e.reshape(outputs.shape))', "e.reshape(outputs.shape)"), SENSITIVITY + "::test_a_loss_whose_gradient_is_one_number_for_all"),
     Mutant("sensitivity: a model that views rows", "LayeredEngine._run", Put("self._lay_out(torch.contiguous_format)", "raise"), TRUST + "::test_equal_to_brute_force"),
-    Mutant("whole users: replacement by nobody", "WholeUserGaussianPair._errors", Put("-1.0 if self.antipodal else 0.0", "0.0"), WHOLE_USERS + "::test_one_step_by_quadrature"),
+    Mutant("whole users: replacement by nobody", "WholeUserGaussianPair._errors", Put("-1.0 if self.antipodal else 0.0", "0.0"), "tests/laws/test_pairs.py::test_the_curve_is_that_of_the_densities"),
     Mutant("revealed mask: counts left out", "revealed_mask.log_deltas", Put("np.exp(law.log_above) + np.exp(law.log_below)", "0.0"), DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
     Mutant("rank p-value: lower edge of a cell", "RankCounts.p_value", Put("claim.beta(edges)", "claim.beta(np.append(0.0, edges[:-1]))"), STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),
     Mutant("mechanics: each layer may be clipped by itself", "spread_effect", Put("_tail(total, trials, claim)", "1.0"), WHITE_BOX + "::test_each_planted_bug_is_found"),
@@ -575,7 +576,7 @@ MUTANTS = (
     Mutant("page: a translation is compared with anything", "first_difference", Put("render_html(certificate, language_of(code))", "page"), "tests/certificates/test_languages.py::test_a_false_sentence_in_a_translation_is_refused"),
     Mutant("page: numbers of another language", "Language.pieces", Put("value.digits.replace('.', self.words['number.decimal'][0])", "value.digits"), "tests/certificates/test_languages.py::test_numbers_are_written_as_the_language_writes_them"),
     Mutant("page: a sentence that nobody translated", "languages.parse", Put('all(told) and "fuzzy" not in entry', "all(told)"), "tests/certificates/test_languages.py::test_a_bad_entry_is_found"),
-    Mutant("selection: records of its first part", "Mechanism.records_per_user", Put("stated.pop() if len(stated) == 1 else None", "max(stated, key=lambda one: one or 0, default=None)"), "tests/accountants/test_selection.py"),
+    Mutant("selection: records of its first part", "Mechanism.records_per_user", Put("stated.pop() if len(stated) == 1 else None", "max(stated, key=lambda one: one or 0, default=None)"), "tests/pairs/test_selected.py"),
     Mutant("page: a key that did not sign", "page._signers", Put("false_signatures(certificate)", "False"), SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
     Mutant("form: a bias is overlooked", "head_of", Put('"bias" in named and named["bias"].requires_grad', "False"), FORM + "::TestKinds::test_a_bias_of_unknown_weight_has_no_kind"),
     Mutant("form: a bias with normalised gradients is fixed", "gradients_record", Drop("and not form.bias"), FORM + "::TestKinds::test_a_bias_is_never_fixed"),
@@ -762,7 +763,7 @@ MUTANTS = (
     Mutant("side by side: a worst case without its ledger, others left out", "assess_answerable", Put("assess(mechanism, [adversary], neighbouring, method, witness, ask)", "assess(mechanism, [adversary], neighbouring, method, None, ask)"), "tests/adversaries/test_conditions.py::test_the_worst_case_that_nobody_asked_for_rests_on_what_the_ledger_saw"),
     Mutant("verify: what is declared is not compared with the ledger", "certificates.verify.verify", Put("contradictions(inputs.ledger, inputs.declared, inputs.edition)", "contradictions(inputs.ledger)"), LEDGER_FACTS + "::test_verify_compares_a_ledger_with_what_is_declared"),
     Mutant("mu above: a polygon by its ends", "PolygonTradeOff.largest_shift", Drop("(self.vertices.fpr[inside], self.vertices.fnr[inside])"), "tests/risk/test_measures.py::test_mu_above_of_a_polygon_is_at_a_vertex"),
-    Mutant("mixture: its own inverse where one experiment is", "Mixture.reversed", Put("all", "any"), "tests/laws/test_curve_laws.py::test_reversed_is_the_inverse_function"),
+    Mutant("mixture: its own inverse where one experiment is", "Mixture.reversed", Put("all", "any"), "tests/laws/test_curves.py::test_laws"),
     Mutant("mu above: one side of a curve", "_mu_above", Drop("same.curve.reversed"), "tests/risk/test_measures.py::test_mu_above_looks_at_a_curve_from_both_sides"),
     Mutant("final model: updates that differ", "FinalModel.checked_by", Put("witness.unequal_updates is not None", "False"), "tests/watching/test_equal_updates.py"),
     Mutant("final model: a pass that was broken off", "_broken_off", Drop("* length"), "tests/watching/test_equal_updates.py"),
@@ -780,13 +781,13 @@ MUTANTS = (
     Mutant("final model: any sampler", "_is_covered", Put("run.sampler.in_order", "run.sampler.in_passes"), "tests/adversaries/test_final_model.py"),
     Mutant("allocation: shares of a spread exchanged", "allocated_sum._spread", Put("np.bincount(cell, mass * (1.0 - share), size) + np.bincount(cell + 1, mass * share, size)", "np.bincount(cell, mass * share, size) + np.bincount(cell + 1, mass * (1.0 - share), size)"), ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
     Mutant("allocation: what lies beyond the grid is dropped", "_placed", Put("float(weight @ np.maximum(at - points[-1], 0.0))", "0.0"), ALLOCATION + "::TestOneEpoch::test_what_lies_beyond_the_grid_is_counted"),
-    Mutant("allocation transform: the error of the rule", "Line.missed", Put("float(edges / np.expm1(2.0 * np.pi * self.shift / self.step)) + beyond", "float(beyond)"), "tests/accountants/test_allocation_transform.py::TestErrorTerms::test_the_rule"),
-    Mutant("allocation transform: nodes left out", "Line.missed", Drop("+ beyond"), "tests/accountants/test_allocation_transform.py::TestErrorTerms::test_nodes_left_out"),
-    Mutant("allocation transform: frequencies left out", "sums_of", Put("cut", "0.0 * cut"), "tests/accountants/test_allocation_transform.py::TestErrorTerms::test_frequencies_left_out"),
-    Mutant("allocation transform: copies above", "period_of", Drop("tail / float(np.expm1(damping * window)) +"), "tests/accountants/test_allocation_transform.py::TestErrorTerms::test_copies_above"),
-    Mutant("allocation transform: copies below", "period_of", Drop("+ below"), "tests/accountants/test_allocation_transform.py::TestErrorTerms::test_copies_below"),
-    Mutant("allocation transform: a rate at the end of its cell", "sums_of", Put("np.expm1(places * cell) / cell", "np.exp(places * cell) * places"), "tests/accountants/test_allocation_transform.py::test_rates_within_a_cell_are_means"),
-    Mutant("allocation transform: the wrong root of a test", "tests_below", Put("surely * at + call * surely / np.maximum(fpr, _LEAST)", "surely * at + call + 0.0 * surely / np.maximum(fpr, _LEAST)"), "tests/accountants/test_allocation_transform.py::test_a_test_of_rates_known_within_bounds"),
+    Mutant("allocation transform: the error of the rule", "Line.missed", Put("float(edges / np.expm1(2.0 * np.pi * self.shift / self.step)) + beyond", "float(beyond)"), "tests/pairs/test_allocated_transform.py::TestErrorTerms::test_the_rule"),
+    Mutant("allocation transform: nodes left out", "Line.missed", Drop("+ beyond"), "tests/pairs/test_allocated_transform.py::TestErrorTerms::test_nodes_left_out"),
+    Mutant("allocation transform: frequencies left out", "sums_of", Put("cut", "0.0 * cut"), "tests/pairs/test_allocated_transform.py::TestErrorTerms::test_frequencies_left_out"),
+    Mutant("allocation transform: copies above", "period_of", Drop("tail / float(np.expm1(damping * window)) +"), "tests/pairs/test_allocated_transform.py::TestErrorTerms::test_copies_above"),
+    Mutant("allocation transform: copies below", "period_of", Drop("+ below"), "tests/pairs/test_allocated_transform.py::TestErrorTerms::test_copies_below"),
+    Mutant("allocation transform: a rate at the end of its cell", "sums_of", Put("np.expm1(places * cell) / cell", "np.exp(places * cell) * places"), "tests/pairs/test_allocated_transform.py::test_rates_within_a_cell_are_means"),
+    Mutant("allocation transform: the wrong root of a test", "tests_below", Put("surely * at + call * surely / np.maximum(fpr, _LEAST)", "surely * at + call + 0.0 * surely / np.maximum(fpr, _LEAST)"), "tests/pairs/test_allocated_transform.py::test_a_test_of_rates_known_within_bounds"),
     Mutant("steering: whole numbers are not steered", "steering", Put("_between_whole(composed)", "None"), "tests/calibration/test_steering.py::test_steps_of_a_lattice_are_steered"),
     Mutant("steering: a lattice that is too coarse", "rough._ROUGH", Put("16", "11"), "tests/calibration/test_steering.py::test_few_answers_are_certified"),
     Mutant("allocation: cells at their points", "_placed", Put("moved", "0.0 * moved"), ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
@@ -805,17 +806,17 @@ MUTANTS = (
     Mutant("allocation chain: the second move is left out", "moves.chained", Put("second._at(rejected)", "accepted, rejected"), CHAIN + "::TestChain"),
     Mutant("allocation chain: rates are raised by rounding", "_lowered", Put("rate - _ROUNDING, np.minimum(rest + _ROUNDING, 0.0)", "rate + _ROUNDING, rest - _ROUNDING"), CHAIN + "::TestChain"),
     Mutant("allocation chain: one record fewer", "random_allocation._chained", Put("records - 1", "records - 2"), CHAIN),
-    Mutant("loss cells: mass that a curve has lost", "LossMasses.connected", Put("np.maximum(self.p, np.where(np.isfinite(least), least, 0.0))", "self.p"), "tests/accountants/test_random_allocation.py::TestEpochs::test_cells_that_a_curve_knows_too_little_of_keep_their_mass"),
+    Mutant("loss cells: mass that a curve has lost", "LossMasses.connected", Put("np.maximum(self.p, np.where(np.isfinite(least), least, 0.0))", "self.p"), "tests/pairs/test_random_allocation.py::TestEpochs::test_cells_that_a_curve_knows_too_little_of_keep_their_mass"),
     Mutant("told steps: records that meet", "told_steps", Put("np.sqrt(np.append(kept, records * records))", "np.sqrt(np.full(len(kept) + 1, float(records)))"), CHAIN + "::TestRuns::test_told_steps_are_a_mixture_of_gaussian_releases"),
     Mutant("told steps: threshold 0 is left out", "told_steps", Put("[np.zeros(1), *places]", "places"), CHAIN + "::TestRuns::test_told_steps_of_large_shifts"),
     Mutant("bounds: losses that all lie beyond the grid", "_Grid.of", Put("max(first, last)", "last"), ALLOCATION + "::TestEpochs::test_little_noise_is_told_but_for_the_places"),
-    Mutant("selection: one run fewer together", "_best_of", Put("pair.runs.most[0]", "max(1, pair.runs.most[0] - 1)"), "tests/accountants/test_selection.py::test_no_order_of_outcomes_shows_more"),
+    Mutant("selection: one run fewer together", "_best_of", Put("pair.runs.most[0]", "max(1, pair.runs.most[0] - 1)"), "tests/pairs/test_selected.py::test_no_order_of_outcomes_shows_more"),
     Mutant("calibration: a bound that misses proves nothing", "_Search._measured", Drop("and self.target.met_by(bound)"), "tests/calibration/test_edges.py::test_the_edge_is_where_it_is_said_to_be"),
     Mutant("passes: a batch that is not whole", "Passes.steps_in", Put("1.0 / self.batches_of(_check.rate(sample_rate=sample_rate))", "sample_rate"), "tests/mechanisms/test_epochs.py::test_as_many_passes_are_counted_as_were_stated"),
     Mutant("allocation chain: what is replaced is only taken away", "random_allocation._chained", Put("chained(found.reversed, found) if pair.replaced else found", "found"), CHAIN + "::test_the_game_itself"),
     Mutant("opacus: passes that are touched", "ReticentAccountant._in_whole_passes", Drop("offset +"), "tests/interop/test_opacus.py::test_each_pass_that_steps_of_one_noise_touch_counts"),
     Mutant("largest batch: half of the runs", "base._RARE", Put("1e-6", "0.5"), "tests/calibration/test_samplers.py::test_the_largest_batch_is_exceeded_in_one_run_of_a_million"),
-    Mutant("truncated: nobody is displaced", "TruncatedPoisson.parts", Put("shifted(noise, full_rate, 2.0)", "shifted(noise, full_rate, 1.0)"), TRUNCATED + "::TestDominance::test_all_draws"),
+    Mutant("truncated: nobody is displaced", "TruncatedPoisson.parts", Put("shifted(noise, full_rate, 2.0)", "shifted(noise, full_rate, 1.0)"), DRAWS + "::test_no_data_set_shows_more_than_the_parts"),
     Mutant("truncated: the target never fills a batch", "saturation", Put("most - 1", "most"), TRUNCATED + "::TestDominance::test_the_probabilities"),
     Mutant("tails: an untilted mass", "lattice_sums._deltas", Put("mass * np.exp(-tilt * sizes)", "mass * np.exp(-1.1 * tilt * sizes)"), ALLOCATION + "::TestEpochs::test_tails_of_many_steps_keep_their_digits"),
     Mutant("lists: a broken package is left out", "Registry._search", Put("self._add_from(point)", "try:\n    self._add_from(point)\nexcept ExtensionError:\n    pass"), REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
@@ -828,12 +829,12 @@ MUTANTS = (
     Mutant("lists: any class is an attacker", "Registry._add_from", Drop("and issubclass(kind, self._base)"), REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: a name is taken over", "Registry._list", Put("self._listed.setdefault(name, kind) is not kind", "False"), REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: a key of a theorem for another statement", "add_paper", Put("THEOREMS.setdefault(theorem.key, theorem) != theorem", "not THEOREMS.setdefault(theorem.key, theorem)"), REGISTRY + "::test_theorems_of_other_packages_are_said_once"),
-    Mutant("routes: those of other packages are not asked", "enclose.enclose", Put("not kind.always", "not kind.always and kind.priority < 100"), "tests/accountants/test_routes.py::test_routes_of_other_packages_are_asked_where_ours_are_wide"),
+    Mutant("routes: those of other packages are not asked", "enclose.enclose", Put("not kind.always", "not kind.always and kind.priority < 100"), "tests/accountants/test_enclose.py::test_routes_of_other_packages_are_asked_where_ours_are_wide"),
     Mutant("audit: no statistics of one run", "report.audit", Put("kind.design in (None, scores.design)", "kind.design is None"), "tests/auditing/test_one_run.py"),
     Mutant("screen: attackers without a sign wait for the proof", "exploring.first", Put("[drawn for who in everybody if (drawn := _at_once(request, who, view))]", "[drawn for who in everybody[:1] if (drawn := _at_once(request, who, view))]"), SCREEN + "::test_it_is_an_estimate_until_the_proven_curve_replaces_it"),
     Mutant("tasks: tensors that are not finite", "read_tensors", Drop('_require_finite(arrays, f"{path}: ")'), "tests/tasks/test_hostile.py::test_bad_tensors"),
     Mutant("tasks: links are followed", "read_json", Drop("follow=False"), "tests/tasks/test_hostile.py::test_pickles_links_devices_and_folders_are_refused_and_nothing_runs"),
-    Mutant("allocation: one draw for all epochs", "RandomAllocation.batches", Put("return (batch for _ in count() for batch in allocation(source, records, steps))", "drawn = allocation(source, records, steps)\nreturn (batch for _ in count() for batch in drawn)"), "tests/samplers/test_batches.py::test_random_allocation_uses_each_record_once_in_any_step_alike"),
+    Mutant("allocation: one draw for all epochs", "RandomAllocation.batches", Put("return (batch for _ in count() for batch in allocation(source, records, steps))", "drawn = allocation(source, records, steps)\nreturn (batch for _ in count() for batch in drawn)"), DRAWS + "::test_batches_follow_the_draws"),
     Mutant("allocation: equal batches, as shuffling has", "allocation", Put("(source.uniform(records) * steps).astype(np.int64)", "np.argsort(source.uniform(records)) * steps // records"), "tests/watching/test_random_allocation.py::test_the_law_of_the_draws"),
     Mutant("watch: a sampler draws from all records", "samplers._one_by_one", Put("-(-sampler.num_samples // max(1, len(sampler.data_source)))", "1"), "tests/watching/test_false_means.py::TestDrawnOtherwise::test_half_of_the_records_twice_in_each_pass"),
     Mutant("watch: a subclass of the allocation is trusted", "_look_at", Put("type(batches) is RandomAllocation", "isinstance(batches, RandomAllocation)"), "tests/watching/test_random_allocation.py::test_a_class_that_draws_otherwise_is_unknown"),
@@ -898,21 +899,21 @@ MUTANTS = (
     Mutant("traits: the first part alone is scaled", "Ledger.scaled", Put("self.parts", "self.parts[:1]"), TRAITS),
     Mutant("traits: a score is a step of the training", "fixed_length", Put("len({part.training is None for part in parts}) > 1", "False"), TRAITS),
     Mutant("calibrate: a mean number of runs that is not put", "Selection.changed", Put("float(value)", "1.0"), "tests/calibration/test_mean_runs.py"),
-    Mutant("accuracy: users get the coarse lattice of the tests", "enclose.Accuracy", Put("first_points: int = 2**16\ncheap_points: int = 2**18\nmost_points: int = 2**20", "first_points: int = 2**14\ncheap_points: int = 2**15\nmost_points: int = 2**16"), "tests/accountants/test_allocation_chain.py::test_a_lattice_whose_sides_meet_asks_for_one_more_and_for_no_logarithm_of_nothing"),
+    Mutant("accuracy: users get the coarse lattice of the tests", "enclose.Accuracy", Put("first_points: int = 2**16\ncheap_points: int = 2**18\nmost_points: int = 2**20", "first_points: int = 2**14\ncheap_points: int = 2**15\nmost_points: int = 2**16"), "tests/pairs/test_told_steps.py::test_a_lattice_whose_sides_meet_asks_for_one_more_and_for_no_logarithm_of_nothing"),
     Mutant("accuracy: users get the coarse widths of the tests", "enclose.Accuracy", Put("width: float = 1e-6\nrelative: float = 1e-3", "width: float = 1e-4\nrelative: float = 1e-2"), SPLIT + "::test_many_rarely_sampled_steps_with_little_noise_are_enclosed_by_split_lattices"),
     Mutant("accuracy: users get the coarse selection of the tests", "Accuracy.thresholds", Put("301", "101"), SELECTION),
-    Mutant("selection: no outcome ranks above a higher loss", "_Cells.above", Put("np.maximum.accumulate(value, axis=0, out=value)", "np.repeat(value[:1], value.shape[0], axis=0)"), "tests/accountants/test_selection.py::test_no_order_of_outcomes_shows_more"),
-    Mutant("selection: what is inside is 1 minus what is outside", "selected._MORE", Put("1.0 - _ACCURACY.outside, 1.0 + _ACCURACY.outside", "1.0, 1.0"), "tests/accountants/test_selection.py::test_no_lower_end_exceeds_all_runs_together"),
-    Mutant("selection: an outcome whose mass underflows is none", "_Cells.of", Put("np.maximum(np.exp(logs), least)", "np.exp(logs)"), "tests/accountants/test_selection.py::test_no_lower_end_exceeds_all_runs_together"),
+    Mutant("selection: no outcome ranks above a higher loss", "_Cells.above", Put("np.maximum.accumulate(value, axis=0, out=value)", "np.repeat(value[:1], value.shape[0], axis=0)"), "tests/pairs/test_selected.py::test_no_order_of_outcomes_shows_more"),
+    Mutant("selection: what is inside is 1 minus what is outside", "selected._MORE", Put("1.0 - _ACCURACY.outside, 1.0 + _ACCURACY.outside", "1.0, 1.0"), "tests/pairs/test_selected.py::test_no_lower_end_exceeds_all_runs_together"),
+    Mutant("selection: an outcome whose mass underflows is none", "_Cells.of", Put("np.maximum(np.exp(logs), least)", "np.exp(logs)"), "tests/pairs/test_selected.py::test_no_lower_end_exceeds_all_runs_together"),
     Mutant("selection: slopes at which a cell still gains", "slopes_gained", Put("most", "0.5 * most"), SELECTION + "::test_slopes_at_which_a_cell_gains_nothing_are_left_out"),
-    Mutant("selection: even places alone", "selected._places", Put("count * even[1] > 2.0", "False"), "tests/accountants/test_selection.py::test_a_fixed_number_of_sampled_runs_is_known_closely"),
-    Mutant("selection: a threshold beside zero", "selected._BESIDE", Put("1e-9", "0.0"), "tests/accountants/test_selection.py::test_a_threshold_beside_zero_is_none"),
-    Mutant("mu: who is told the steps bounds nothing", "_sufficient_mu", Put("own if seen is None else min(own, seen)", "own"), "tests/accountants/test_allocation_chain.py::test_mu_is_at_most_that_of_whoever_is_told_the_steps"),
-    Mutant("selection: the shift of the other direction", "_Ahead.__init__", Put("runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr))", "runs.most_log_ratio(np.exp(rates.fpr), np.exp(rates.tpr))"), "tests/accountants/test_selection.py::test_no_order_of_outcomes_shows_more"),
-    Mutant("selection: a known number of runs, the bound of the other direction", "Fixed.most_loss", Put("ahead", "back"), "tests/accountants/test_selection.py::test_a_known_number_of_runs_that_all_show_the_target"),
-    Mutant("selection: the largest losses of the best, directions exchanged", "_best_of", Put("(ahead + pair.runs.most_loss(ahead, back), back + pair.runs.most_loss(back, ahead))", "(ahead + pair.runs.most_loss(back, ahead), back + pair.runs.most_loss(ahead, back))"), "tests/accountants/test_selection.py::test_a_known_number_of_runs_that_all_show_the_target"),
-    Mutant("selection: a mean that gamma does not reach", "NegativeBinomial.__post_init__", Put("(most := _mean(self.shape, _LEAST))", "2.0 * (most := _mean(self.shape, _LEAST)) * 1e9"), "tests/accountants/test_selection.py::test_a_mean_that_a_shape_cannot_have_in_floats"),
-    Mutant("allocation: cells that hold nothing", "allocated_sum.log_normal", Put("mass > 0.0", "mass >= 0.0"), "tests/accountants/test_random_allocation.py::test_many_steps_of_much_noise"),
+    Mutant("selection: even places alone", "selected._places", Put("count * even[1] > 2.0", "False"), "tests/pairs/test_selected.py::test_a_fixed_number_of_sampled_runs_is_known_closely"),
+    Mutant("selection: a threshold beside zero", "selected._BESIDE", Put("1e-9", "0.0"), "tests/pairs/test_selected.py::test_a_threshold_beside_zero_is_none"),
+    Mutant("mu: who is told the steps bounds nothing", "_sufficient_mu", Put("own if seen is None else min(own, seen)", "own"), "tests/pairs/test_told_steps.py::test_mu_is_at_most_that_of_whoever_is_told_the_steps"),
+    Mutant("selection: the shift of the other direction", "_Ahead.__init__", Put("runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr))", "runs.most_log_ratio(np.exp(rates.fpr), np.exp(rates.tpr))"), "tests/pairs/test_selected.py::test_no_order_of_outcomes_shows_more"),
+    Mutant("selection: a known number of runs, the bound of the other direction", "Fixed.most_loss", Put("ahead", "back"), "tests/pairs/test_selected.py::test_a_known_number_of_runs_that_all_show_the_target"),
+    Mutant("selection: the largest losses of the best, directions exchanged", "_best_of", Put("(ahead + pair.runs.most_loss(ahead, back), back + pair.runs.most_loss(back, ahead))", "(ahead + pair.runs.most_loss(back, ahead), back + pair.runs.most_loss(ahead, back))"), "tests/pairs/test_selected.py::test_a_known_number_of_runs_that_all_show_the_target"),
+    Mutant("selection: a mean that gamma does not reach", "NegativeBinomial.__post_init__", Put("(most := _mean(self.shape, _LEAST))", "2.0 * (most := _mean(self.shape, _LEAST)) * 1e9"), "tests/pairs/test_selected.py::test_a_mean_that_a_shape_cannot_have_in_floats"),
+    Mutant("allocation: cells that hold nothing", "allocated_sum.log_normal", Put("mass > 0.0", "mass >= 0.0"), "tests/pairs/test_random_allocation.py::test_many_steps_of_much_noise"),
     Mutant("accuracy: users get the short curves of the tests", "enclose.Accuracy.deepest", Put("27.0", "16.0"), ROUTES + "::test_epsilon_has_digits_at_a_small_delta"),
     Mutant("mu above: a grid that does not close in", "base._ZOOMS", Put("(301, 33, 33, 33)", "(301,)"), "tests/risk/test_measures.py::test_mu_above_of_laplace_noise_is_where_both_errors_are_alike"),
     Mutant("common sign: a search claims what its best tests attain", "unknown_sign", Put("_both_directions(bounds(kinds).above, safest)", "_both_directions(bounds(kinds).above, hull)"), SIGN_LATTICE + "::test_the_claim_of_a_search_is_no_less_where_one_direction_ends_and_the_other_leads"),
@@ -983,7 +984,7 @@ MUTANTS = (
     Mutant("mu: the tail of a large epsilon as 1 minus it", "_sufficient_mu", Put("-np.logaddexp(0.0, max(step.pair.largest_losses))", "np.log(1.0 - 1.0 / (1.0 + np.exp(-max(step.pair.largest_losses))))"), "tests/mechanisms/test_guarantee.py::test_mu_of_a_large_epsilon"),
     Mutant("mu: tangents without what delta lacks to 1", "_tangent_polygon", Drop("log_rest"), "tests/mechanisms/test_guarantee.py::test_mu_of_one_of_two_large_epsilons"),
     Mutant("guarantee: a small delta as 1 minus 1 minus it", "guarantee._pair", Put("math.log(delta) if delta > 0.0 else -math.inf", "math.log(1.0 - (1.0 - delta)) if delta > 1e-15 else -math.inf"), "tests/mechanisms/test_guarantee.py::test_a_small_delta_is_not_rounded_away"),
-    Mutant("changes of gradients: single precision is not compared", "GradientSensitivity._choose", Put("self._engine is not self._twin", "False"), "tests/sensitivity/test_sensitivity_trust.py::test_single_precision_is_left_where_it_loses_more_than_the_slack"),
+    Mutant("changes of gradients: single precision is not compared", "GradientSensitivity._choose", Put("self._engine is not self._twin", "False"), "tests/sensitivity/test_trust.py::test_single_precision_is_left_where_it_loses_more_than_the_slack"),
     Mutant("conditions: blocks without their pattern", "MatrixMechanism._stated", Put('"participation-pattern"', '*(() if drawn else ("participation-pattern",))'), "tests/docs/test_conditions_page.py::test_what_the_theorems_of_a_release_need_is_beside_its_numbers"),
     Mutant("conditions: a filter without noise", "FilteredGaussian._unseen", Put("OF_NOISE", "()"), "tests/docs/test_conditions_page.py::test_what_the_theorems_of_a_release_need_is_beside_its_numbers"),
     Mutant("conditions: nobody drew the setting", "OneOf.conditions", Put('(*each, condition("drawn-setting", Status.DECLARED))', "tuple(each)"), "tests/docs/test_conditions_page.py::test_what_the_theorems_of_a_release_need_is_beside_its_numbers"),

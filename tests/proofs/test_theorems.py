@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from reticent.proofs.references import PAPERS, THEOREMS
+from reticent.errors import ParameterError
+from reticent.proofs.references import PAPERS, THEOREMS, cite
 from tests.docs.follow import text_of
 
 ROOT = Path(__file__).parents[2]
@@ -75,3 +76,9 @@ def test_keys_are_listed_once_and_say_a_sentence() -> None:
         assert theorem.says.endswith(".")
         assert theorem.conditions.endswith(".")
     assert len(THEOREMS) > 50
+
+
+def test_an_unknown_theorem_is_not_cited() -> None:
+    assert cite("RETICENT:fixed-size-dominance") == ("RETICENT:fixed-size-dominance",)
+    with pytest.raises(ParameterError, match="theorem"):
+        cite("DONG2022:Theorem 99")

@@ -28,10 +28,10 @@ from reticent.curves import (
     from_advantage,
     symmetrised,
 )
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring
 from reticent.pairs import AntipodalGaussianPair
 from reticent.risk import epsilon_at_delta, mu, mu_above
-from reticent.samplers import AllocatedOnce, FixedSize, Poisson, RandomAllocation, Sampler, Shuffled
+from reticent.samplers import AllocatedOnce, FixedSize, Poisson, RandomAllocation, Sampler
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -71,42 +71,6 @@ class TestCasesOfTheReferee:
         assert printed > 6.9
         assert epsilon_at_delta(GaussianTradeOff(mu_above(result.curve)), 1e-12) < printed
         assert epsilon_at_delta(GaussianTradeOff(result.mu().value), 1e-12) >= printed
-
-
-RELEASES: list[Mechanism] = [
-    DPSGD(0.8, 0.01, 1000),
-    DPSGD(2.0, 0.7, 12),
-    DPSGD(0.9, 0.02, 100, sampler=FixedSize()),
-    DPSGD(3.0, 0.1, 35, sampler=Shuffled()),
-    Gaussian(1.5, 2),
-    Laplace(0.7),
-    Laplace(3.0, 6),
-    Ledger((Laplace(2.0), Gaussian(3.0), DPSGD(1.0, 0.05, 20))),
-]
-
-
-LONG = RELEASES[1], RELEASES[2], RELEASES[4], RELEASES[5], RELEASES[6], RELEASES[7]
-
-
-@pytest.mark.parametrize(
-    ("release", "relation"),
-    [
-        *(pytest.param(r, ADD, marks=pytest.mark.slow if r in RELEASES[1:3] else ()) for r in RELEASES),
-        *(pytest.param(r, REPLACE, marks=pytest.mark.slow if r in LONG else ()) for r in RELEASES),
-    ],
-    ids=repr,
-)
-def test_the_printed_mu_implies_the_printed_epsilon(release: Mechanism, relation: Neighbouring) -> None:
-    result = WorstCase().assess(release, relation)
-    interval = result.mu()
-    assert interval.lower <= interval.value == interval.upper < math.inf
-    implied = GaussianTradeOff(interval.value)
-    for delta in (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1):
-        assert (
-            epsilon_at_delta(implied, delta) >= result.measure(lambda c, d=delta: epsilon_at_delta(c, d)).lower - 1e-9
-        )
-    fpr = np.geomspace(1e-12, 0.5, 60)
-    assert np.all(compose(release, relation).optimistic.power(fpr) <= implied.power(fpr) * (1 + 1e-9))
 
 
 class TestSamplingDoesNotLowerIt:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from reticent.errors import ParameterError
-from reticent.samplers import FixedSize, Poisson, RandomAllocation, Sampler, Shuffled, TruncatedPoisson
+from reticent.samplers import FixedSize, Poisson, Sampler, TruncatedPoisson
 from reticent.training.randomness import SeededSource, Stream, SystemSource
 
 
@@ -65,29 +65,6 @@ def test_uniforms_have_more_than_single_precision(source):
 
 def test_poisson_with_rate_one_takes_everybody():
     assert masks(Poisson(), 3, rate=1.0).all()
-
-
-def test_fixed_size_batches():
-    drawn = masks(FixedSize(), 5_000, batch=6)
-    assert set(drawn.sum(axis=1)) == {6}
-    assert np.abs(drawn.mean(axis=0) - 0.15).max() < 6 * np.sqrt(0.15 * 0.85 / 5_000)
-
-
-def test_shuffled_epochs_use_each_record_once():
-    drawn = masks(Shuffled(), 7 * 30, batch=6)
-    for epoch in drawn.reshape(30, 7, 40):
-        assert np.all(epoch.sum(axis=0) == 1)
-        assert epoch.sum(axis=1).tolist() == [6] * 6 + [4]
-
-
-@pytest.mark.parametrize("source", [SeededSource(7, Stream.SAMPLING), SystemSource()], ids=["seeded", "system"])
-def test_random_allocation_uses_each_record_once_in_any_step_alike(source):
-    drawn = masks(RandomAllocation(), 7 * 3_000, batch=6, source=source).reshape(3_000, 7, 40)
-    assert np.all(drawn.sum(axis=1) == 1)
-    counts = drawn.sum(axis=0)
-    assert stats.chi2.sf(np.sum((counts - 3_000 / 7) ** 2 / (3_000 / 7)), 40 * 6) > 1e-9
-    together = (drawn[:, :, 0] & drawn[:, :, 1]).any(axis=1).sum()
-    assert stats.binomtest(int(together), 3_000, 1 / 7).pvalue > 1e-9
 
 
 def test_samplers_that_the_loop_does_not_draw_are_refused():

@@ -6,11 +6,11 @@ Theorem: RETICENT:block-allocation.
 from __future__ import annotations
 
 import math
-from itertools import islice, product
+from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
 import reticent as rt
 from reticent.accountants import compose
@@ -19,7 +19,6 @@ from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import AllocatedPersonPair, GaussianPair
 from reticent.samplers import BlockAllocation, RandomAllocation
-from reticent.training.randomness import SeededSource, Stream
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -57,33 +56,6 @@ def test_the_ends_enclose_the_law_and_are_close(blocks: list[int]) -> None:
         below, above = (float(curve.delta(epsilon)) for curve in (found.optimistic, found.pessimistic))
         assert below * (1.0 - 1e-8) <= truth <= above * (1.0 + 1e-8)
         assert above == pytest.approx(below, rel=3e-5, abs=0)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_no_other_record_shows_more(seed: int) -> None:
-    """Blocks of two steps and of one; another record with a gradient of its own in each step; all draws enumerated."""
-    rng, noise = np.random.default_rng(seed), 0.9
-    own, other = rng.choice([-1.0, 1.0], 3), rng.uniform(-1.0, 1.0, 3)
-    places = [np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])]
-    axis = np.linspace(-6.0, 6.0, 61)
-    width = (axis[1] - axis[0]) ** 3
-
-    def law(sums: list[np.ndarray]) -> np.ndarray:
-        each = [
-            np.multiply.outer(
-                np.multiply.outer(*(norm.pdf(axis, m, noise) for m in s[:2])), norm.pdf(axis, s[2], noise)
-            )
-            for s in sums
-        ]
-        return np.asarray(np.mean(each, axis=0))
-
-    absent = law([other * one for one in places])
-    present = law([other * one + own * two for one in places for two in places])
-    above = compose(run_of(3, 2, noise=noise), ADD).pessimistic
-    for epsilon in (0.0, 0.5, 1.5):
-        for left, right in ((present, absent), (absent, present)):
-            shown = float(np.maximum(left - math.exp(epsilon) * right, 0.0).sum() * width)
-            assert shown <= float(above.delta(epsilon)) * (1.0 + 1e-6)
 
 
 def test_equal_blocks_are_shorter_epochs() -> None:
@@ -125,18 +97,3 @@ def test_what_is_said_of_it() -> None:
     assert "block-allocation-draws" in {one.key for one in run.conditions}
     found = rt.calibrate_samplers(mu=1, dataset_size=60, epochs=2, batch_size=6, sampler="block-allocation")
     assert found.notes() == ["block-allocation at batches of 6 left out: no plan states uses_per_epoch"]
-
-
-def test_each_record_is_in_one_step_of_each_block_and_draws_for_each_anew() -> None:
-    source, drawn = SeededSource(3, Stream.SAMPLING), np.zeros((600, 7, 40), dtype=bool)
-    batches = islice(BlockAllocation(7, uses_per_epoch=3).batches(source, 40, 0.1, 6), 4200)
-    for step, batch in zip(drawn.reshape(-1, 40), batches, strict=True):
-        step[batch] = True
-    edges = ((0, 3), (3, 5), (5, 7))
-    for first, last in edges:
-        block, share = drawn[:, first:last], 1.0 / (last - first)
-        assert np.all(block.sum(axis=1) == 1)
-        assert np.abs(block.mean(axis=(0, 2)) - share).max() < 6 * math.sqrt(share * (1 - share) / 24_000)
-    for (first, _), (second, _) in ((edges[0], edges[1]), (edges[1], edges[2])):
-        both = int((drawn[:, first] & drawn[:, second]).sum())
-        assert binomtest(both, 24_000, drawn[:, first].mean() * drawn[:, second].mean()).pvalue > 1e-9

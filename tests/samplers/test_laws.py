@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import ClassVar
 
-import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from reticent.accountants import compose
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
@@ -28,28 +25,9 @@ from reticent.risk import advantage
 from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson
 from reticent.samplers.base import by_coins, seen_as
 from reticent.samplers.named import Named
-from tests.samplers.stated import BY_NAME, STATED
+from tests.laws.leaves import BY_NAME, STATED, full, run_of
 
 EACH = pytest.mark.parametrize("kind", SAMPLERS.values(), ids=SAMPLERS)
-
-
-def full(kind: type[Sampler]) -> Sampler:
-    """With every field stated."""
-    return kind(**{p.name: STATED[p.name] for p in parameters_of(kind)})
-
-
-def run_of(sampler: Sampler, steps: int = 10) -> DPSGD:
-    return DPSGD(2.0, 0.2, steps, batch_size=4, dataset_size=20, sampler=sampler)
-
-
-@EACH
-def test_the_flat_form_is_read_back(kind: type[Sampler]) -> None:
-    run = run_of(full(kind))
-    document = json.loads(json.dumps(mechanism_record(run)))
-    assert document["sampler"] == kind.name
-    assert mechanism_of(document) == run
-    assert DPSGD(**gathered(DPSGD, flat(run))) == run
-    assert {name: document[name] for name in STATED if name in flat(full(kind))} == flat(full(kind))
 
 
 @EACH
@@ -90,46 +68,6 @@ def test_what_is_no_sampler_is_refused() -> None:
             gathered(DPSGD, {"sampler": wrong})
     with pytest.raises(ParameterError, match=r"write sampler=FixedSize\(\)"):
         DPSGD(1.0, 0.1, 3, sampler="fixed_size")
-
-
-@EACH
-@pytest.mark.parametrize("relation", Neighbouring)
-def test_what_is_attained_is_not_beyond_what_dominates(kind: type[Sampler], relation: Neighbouring) -> None:
-    for sampler in (full(kind), full(kind).in_batches(None).drawn_once()):
-        found = compose(run_of(sampler), relation)
-        assert 0.0 <= advantage(found.optimistic) <= advantage(found.pessimistic) * (1.0 + 1e-9)
-
-
-@EACH
-def test_no_pass_counts_less_than_was_drawn(kind: type[Sampler]) -> None:
-    """However many steps ran, a record is in no more of them than releases are counted."""
-    sampler = full(kind).in_batches(5)
-    if kind.batches is Sampler.batches or not kind.in_passes:
-        return
-    source, seen = np.random.default_rng(5), np.zeros(20, dtype=int)
-    stream = sampler.batches(_Source(source), 20, 0.2, 4)
-    for steps, batch in enumerate(islice(stream, 33), 1):
-        seen[batch] += 1
-        counted = sampler.releases(run_of(sampler, steps))
-        assert counted is not None
-        assert seen.max() <= counted
-
-
-@dataclass
-class _Source:
-    rng: np.random.Generator
-
-    def uniform(self, size: int) -> np.ndarray:
-        return self.rng.random(size)
-
-
-@EACH
-def test_batches_of_another_size_are_not_taken_for_its_own(kind: type[Sampler]) -> None:
-    sampler = full(kind).in_batches(None)
-    if kind.batches is not Sampler.batches:
-        drawn = [len(batch) for batch in islice(sampler.batches(_Source(np.random.default_rng(1)), 20, 0.2, 4), 50)]
-        assert sampler.impossible(drawn, 20, 0.2) is None
-        assert sampler.impossible([20] * 50, 20, 0.2) is not None
 
 
 @EACH

@@ -364,38 +364,3 @@ def test_widths(noise: float, rate: float, steps: int, dimension: int) -> None:
 
 
 # Monte Carlo of the likelihood ratio itself, mask by mask.
-
-SMALL = [(1.0, 0.3, 4, 2), (0.8, 0.2, 6, 3), (2.0, 0.5, 6, 5), (0.7, 0.1, 5, 3)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), SMALL)
-def test_monte_carlo(noise: float, rate: float, steps: int, dimension: int) -> None:
-    from scipy.special import gammaln, ive
-
-    order = 0.5 * dimension - 1.0
-    rng, total = np.random.default_rng(20), 1_000_000
-    thresholds = np.array([0.0, 0.1, 0.5, 1.5])
-    add, add2 = np.zeros(4), np.zeros(4)
-    remove, remove2 = np.zeros(4), np.zeros(4)
-    masks = np.array(list(itertools.product((0, 1), repeat=steps)), dtype=float)
-    count = masks.sum(axis=1)
-    weight = rate**count * (1 - rate) ** (steps - count)
-    for _ in range(50):
-        y = rng.normal(size=(total // 50, steps, dimension))
-        lr = np.zeros(len(y))
-        for mask, k, w in zip(masks, count, weight, strict=True):
-            z = np.linalg.norm(np.einsum("t,ntd->nd", mask, y), axis=1) / noise + 1e-12
-            log_mean = np.log(ive(order, z)) + z + gammaln(order + 1.0) - order * np.log(0.5 * z)
-            lr += w * np.exp(log_mean - 0.5 * k / noise**2)
-        gains = np.maximum(lr[:, None] - np.exp(thresholds), 0.0)
-        losses = np.maximum(1.0 - np.exp(thresholds) * lr[:, None], 0.0)
-        add, add2 = add + gains.sum(axis=0), add2 + (gains**2).sum(axis=0)
-        remove, remove2 = remove + losses.sum(axis=0), remove2 + (losses**2).sum(axis=0)
-    means = add / total, remove / total
-    errors = np.sqrt(add2 / total**2), np.sqrt(remove2 / total**2)
-    lead = np.argmax(means, axis=0)
-    truth, error = np.max(means, axis=0), np.choose(lead, errors)
-    curves = relaxed_in(DPSGD(noise, rate, steps), dimension)
-    assert np.all(curves.pessimistic.delta(thresholds) >= truth - 4.0 * error)
-    assert np.all(curves.optimistic.delta(thresholds) <= truth + 4.0 * error)

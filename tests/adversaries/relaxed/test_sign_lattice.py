@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import Part, lattice, transform, unknown_sign
+from reticent.adversaries.relaxed.sign import Part, lattice, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.curves import RelaxedGaussianTradeOff, Subsampled
@@ -21,16 +20,6 @@ addition = partial(unknown_sign, part=Part.ADDITION)
 GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]
 FEW = [DPSGD(1.0, 0.3, 2), DPSGD(4.0, 64 / 455, 30), DPSGD(0.3, 0.01, 10), DPSGD(2.0, 0.5, 3)]
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
-
-
-def brute_force(run: DPSGD, epsilon: float, nodes: int = 2001) -> float:
-    """delta_add of two steps: the double integral of (LR - e^epsilon)_+ by the trapezoid rule."""
-    mu, p = 1.0 / run.noise_multiplier, run.sample_rate
-    y = np.linspace(-10.0 - 2 * mu, 10.0 + 2 * mu, nodes)
-    weight = np.exp(-0.5 * y * y) * (y[1] - y[0]) / math.sqrt(2.0 * math.pi)
-    up, down = (1.0 - p + p * np.exp(s * mu * y - 0.5 * mu * mu) for s in (1.0, -1.0))
-    ratio = 0.5 * (np.multiply.outer(up, up) + np.multiply.outer(down, down))
-    return float(weight @ np.maximum(ratio - math.exp(epsilon), 0.0) @ weight)
 
 
 @pytest.mark.parametrize("run", [*FEW[:2], *(pytest.param(run, marks=pytest.mark.slow) for run in FEW[2:])], ids=str)
@@ -58,43 +47,6 @@ def test_two_steps_are_tight(entry: dict) -> None:
     lower, upper = (float(curve.delta(epsilon)) for curve in ends)
     assert lower <= truth <= upper
     assert upper / lower - 1.0 <= 2e-3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("run", [DPSGD(0.5, 0.1, 2), DPSGD(3.0, 0.6, 2)], ids=str)
-def test_two_steps_by_brute_force(run: DPSGD) -> None:
-    bracket = addition(run)
-    for epsilon in (0.0, 0.1, 0.4):
-        truth = brute_force(run, epsilon)
-        lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
-        assert lower * (1 - 4e-5) <= truth <= upper * (1 + 4e-5)  # the rule's own error
-        assert upper / lower - 1.0 <= 5e-3
-
-
-@pytest.mark.slow  # by default with two kinds of steps, in test_sign_schedules.py
-def test_both_routes_agree() -> None:
-    """A hundred steps are within reach of both; they share no code."""
-    kinds = [(GaussianSign(0.2, 1.0 / 6.0), 100)]
-    fourier, latticed = transform.bounds(kinds, 0.004).sides(), lattice.bounds(kinds).sides()
-    for one, other in ((fourier, latticed), (latticed, fourier)):
-        assert np.all(one.below.delta(EPSILONS) <= other.above.delta(EPSILONS) + 1e-12)
-        assert np.all(one.below.reversed.delta(EPSILONS) <= other.above.reversed.delta(EPSILONS) + 1e-12)
-    assert float(latticed.above.delta(0.2) / latticed.below.delta(0.2)) <= 1.01
-
-
-@pytest.mark.parametrize("run", FEW[1:], ids=str)
-@pytest.mark.slow  # by default on three kinds of steps, in test_sign_schedules.py
-def test_monte_carlo_agrees_and_the_bracket_is_narrow(run: DPSGD) -> None:
-    rng, draws, epsilon = np.random.default_rng(5), 60_000, 0.05
-    mu, p = 1.0 / run.noise_multiplier, run.sample_rate
-    y = rng.standard_normal((run.steps, draws)) + mu * (rng.random((run.steps, draws)) < p)
-    up, down = (np.log1p(p * np.expm1(s * mu * y - 0.5 * mu * mu)).sum(axis=0) for s in (1.0, -1.0))
-    gain = np.maximum(-np.expm1(epsilon - np.logaddexp(up, down) + math.log(2.0)), 0.0)
-    mean, error = float(gain.mean()), float(gain.std() / math.sqrt(draws))
-    bracket = addition(run)
-    lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
-    assert lower - 5 * error <= mean <= upper + 5 * error
-    assert upper / lower - 1.0 <= 5e-3
 
 
 def test_many_rare_steps_fit_a_lattice_with_room_for_their_own_walk() -> None:

@@ -24,7 +24,7 @@ from reticent.mechanisms import DPSGD, Ledger
 from reticent.pairs import Neighbouring
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from reticent.pairs.transforms import PlainGaussian
-from tests.accountants.test_laws import exact_excess
+from tests.pairs.test_sampled_gaussian import exact_excess
 
 pytestmark = pytest.mark.usefixtures("coarse")
 

@@ -28,7 +28,7 @@ from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_norma
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.samplers import Cyclic, Poisson, RandomAllocation, Shuffled, TruncatedPoisson
-from tests.conftest import forget
+from tests.conftest import forget, some
 
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
 
@@ -88,30 +88,17 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "random_allocation.j
 
 
 class TestOneEpoch:
-    @pytest.mark.parametrize("row", GOLDEN[::6], ids=lambda row: f"{row['noise']}-{row['bins']}-{row['epsilon']:.2g}")
+    @pytest.mark.parametrize("row", some(GOLDEN, *range(0, len(GOLDEN), 6)), ids=str)
     def test_golden(self, row: dict[str, float]) -> None:
         sides = random_allocation(row["noise"], int(row["bins"]))
         within(sides, row["epsilon"], (row["delta"], row["reversed"]), 1e-7)
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row['noise']}-{row['bins']}-{row['epsilon']:.2g}")
-    def test_all_golden(self, row: dict[str, float]) -> None:
-        sides = random_allocation(row["noise"], int(row["bins"]))
-        within(sides, row["epsilon"], (row["delta"], row["reversed"]), 1e-7)
-
-    @pytest.mark.parametrize(("noise", "bins"), [(1.0, 2), (0.5, 2), (3.0, 2), (2.0, 3)])
+    @pytest.mark.parametrize(("noise", "bins"), some([(1.0, 2), (0.5, 2), (3.0, 2), (2.0, 3), (2.5, 4)], 0, 1, 2, 3))
     @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
     def test_few_bins_by_quadrature(self, noise: float, bins: int, epsilon: float) -> None:
         ahead = call_of_few(noise, bins, math.exp(epsilon))
         back = math.exp(epsilon) * (call_of_few(noise, bins, math.exp(-epsilon)) + math.exp(-epsilon) - 1.0)
         within(random_allocation(noise, bins), epsilon, (ahead, back), 1e-6)
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.5])
-    def test_four_bins_by_quadrature(self, epsilon: float) -> None:
-        ahead = call_of_few(2.5, 4, math.exp(epsilon))
-        back = math.exp(epsilon) * (call_of_few(2.5, 4, math.exp(-epsilon)) + math.exp(-epsilon) - 1.0)
-        within(random_allocation(2.5, 4), epsilon, (ahead, back), 1e-5)
 
     @pytest.mark.parametrize(("noise", "bins"), [(1.0, 128), (0.8, 100), (10.0, 1000)])
     def test_many_bins_by_a_contour(self, noise: float, bins: int) -> None:
@@ -134,23 +121,6 @@ class TestOneEpoch:
         assert low * (1.0 - 3e-4) < epsilon < high * (1.0 + 3e-4)
         assert advantage(bracket.optimistic) == pytest.approx(gain, rel=3e-5, abs=0)
         assert advantage(bracket.pessimistic) == pytest.approx(advantage(bracket.optimistic), rel=3e-5, abs=0)
-
-    def test_the_game_itself(self) -> None:
-        """Draw the step, draw the noise, compute the ratio: both directions, twenty bins."""
-        rng, noise, bins, games = np.random.default_rng(7), 0.9, 20, 60_000
-        absent = rng.normal(size=(games, bins))
-        present = rng.normal(size=(games, bins))
-        present[np.arange(games), rng.integers(bins, size=games)] += 1.0 / noise
-        low, high = (np.log(np.mean(np.exp(x / noise - 0.5 / noise**2), axis=1)) for x in (absent, present))
-        sides = random_allocation(noise, bins)
-        for epsilon in (0.0, 0.3, 0.8):
-            seen = (
-                np.mean(high > epsilon) - math.exp(epsilon) * np.mean(low > epsilon),
-                np.mean(low < -epsilon) - math.exp(epsilon) * np.mean(high < -epsilon),
-            )
-            room = 5.0 * (1.0 + math.exp(epsilon)) * math.sqrt(0.25 / games)
-            for value, a, b in zip(seen, deltas(sides[1], epsilon), deltas(sides[0], epsilon), strict=True):
-                assert a - room <= value <= b + room
 
     @pytest.mark.parametrize(
         ("noise", "bins", "portions"),
@@ -238,22 +208,6 @@ class TestOneEpoch:
 
 
 class TestEpochs:
-    def test_two_epochs_of_two_bins(self) -> None:
-        """By quadrature over four normals: the game of both epochs."""
-        noise, bracket = 1.5, both_directions((Step(AllocatedGaussianPair(1.5, 2), 2),), 0.0, False)
-        z = np.linspace(-8.0, 8.0, 401)
-        weight = norm.pdf(z) * (z[1] - z[0])
-        value = np.exp(z / noise - 0.5 / noise**2)
-        ratio, mass = 0.5 * np.add.outer(value, value).ravel(), np.multiply.outer(weight, weight).ravel()
-        cells = np.linspace(-6.0, 8.0, 14001)
-        law = np.bincount(np.searchsorted(cells, np.log(ratio)), mass, len(cells) + 1)[:-1]
-        two, losses = np.convolve(law, law), np.linspace(-12.0, 16.0, 28001)
-        for epsilon in (0.0, 0.5, 1.5):
-            seen = float(two @ np.maximum(np.exp(losses - 0.001) - math.exp(epsilon), 0.0))
-            truth = pytest.approx(seen, rel=3e-3, abs=0)
-            assert max(deltas(bracket.pessimistic, epsilon)) == truth
-            assert max(deltas(bracket.optimistic, epsilon)) == truth
-
     @pytest.mark.parametrize("epochs", [10, pytest.param(1000, marks=pytest.mark.slow)])
     def test_both_ends_agree(self, epochs: int) -> None:
         bracket = compose(DPSGD(2.0, 0.01, 100 * epochs, sampler=RandomAllocation()), ADD)
@@ -365,10 +319,6 @@ class TestEpochs:
         assert run.parts_under(ADD, attained=True) == ()
         (whole,) = DPSGD(2.0, 0.1, 20, sampler=RandomAllocation(uses_per_epoch=10)).parts_under(ADD)
         assert (whole.pair, whole.count) == (GaussianPair(2.0, 1.0, 1.0), 20)
-
-    def test_zero_out_is_the_same(self) -> None:
-        run = DPSGD(1.0, 0.1, 10, sampler=RandomAllocation())
-        assert run.parts_under(ZERO) == run.parts_under(ADD)
 
 
 class TestBadInput:

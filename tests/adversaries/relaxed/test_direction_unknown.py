@@ -16,13 +16,12 @@ from reticent.certificates.build import certify
 from reticent.certificates.build import public as public_edition
 from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.verify import verify
-from reticent.cli import main
 from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.risk import advantage, tpr_at_fpr
 from reticent.risk.questions import Questions
-from reticent.samplers import FixedSize, Shuffled
+from reticent.samplers import Shuffled
 
 pytestmark = pytest.mark.usefixtures("quick_documents", "coarse")
 
@@ -82,18 +81,6 @@ def test_plain_releases_take_their_coordinates_or_what_is_stated() -> None:
         assert advantage(curve) == pytest.approx(
             advantage(symmetrised(RelaxedGaussianTradeOff(3 / 4, d))), rel=1e-9, abs=0
         )
-
-
-def test_samplers() -> None:
-    shuffled = Relaxed(dimension=9).assess(DPSGD(3.0, 0.1, 20, sampler=Shuffled()))
-    assert advantage(shuffled.curve) == pytest.approx(
-        advantage(symmetrised(RelaxedGaussianTradeOff(2 / 9, 9))), rel=1e-9, abs=0
-    )
-    assert shuffled.measure(advantage).lower == 0.0
-    fixed = DPSGD(3.0, 0.1, 20, sampler=FixedSize())
-    stated, worst = Relaxed(dimension=9).assess(fixed), WorstCase().assess(fixed)
-    assert advantage(stated.curve) == pytest.approx(advantage(worst.curve), rel=1e-9, abs=0)
-    assert any("always safe" in note for note in stated.notes)
 
 
 @pytest.mark.parametrize("neighbouring", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
@@ -258,32 +245,6 @@ def test_certificates_state_both_numbers_and_verify() -> None:
     assert not verify(draft.model_copy(update={"content_sha256": content_hash(draft)})).accepted
 
 
-def test_risk_on_the_command_line(capsys) -> None:
-    case = [
-        "risk",
-        "dpsgd",
-        "--noise-multiplier",
-        "6",
-        "--sample-rate",
-        "0.2",
-        "--steps",
-        "100",
-        "--num-parameters",
-        "500",
-        "--adversary",
-        "relaxed",
-        "--json",
-    ]
-    values = []
-    for more in ([], ["--dimension", "100"]):
-        with pytest.raises(SystemExit, match="0"):
-            main([*case, *more])
-        first = json.loads(capsys.readouterr().out)["assessments"][0]
-        values.append((first["parameters"]["dimension"], first["advantage"]["value"]))
-    assert values[0] == (None, pytest.approx(advantage(Relaxed().assess(RUN).curve), rel=1e-12, abs=0))
-    assert values[1] == (100, pytest.approx(advantage(Relaxed(dimension=100).assess(RUN).curve), rel=1e-12, abs=0))
-
-
 @pytest.mark.parametrize(
     ("target", "dimension"),
     [
@@ -300,31 +261,3 @@ def test_calibrated_values_meet_their_target(target, dimension) -> None:
     silent = calibrate(DPSGD(1.0, 0.1, 200), NoiseMultiplier(), target, WorstCase())
     assert found.value < 0.8 * silent.value
     assert tpr_at_fpr(Relaxed(dimension=dimension).assess(found.mechanism).curve, 1e-3) < 0.05
-
-
-def random_case(rng: np.random.Generator):
-    run = DPSGD(1.0, 10 ** rng.uniform(-2.5, -0.5), int(10 ** rng.uniform(1.5, 3.7)))
-    while run.sample_rate * run.steps < 10.0:
-        run = DPSGD(1.0, 10 ** rng.uniform(-2.5, -0.5), int(10 ** rng.uniform(1.5, 3.7)))
-    level = rng.uniform(0.005, 0.2)
-    target = [
-        Advantage(level),
-        TprAtFpr(0.001 + 0.1 * level, 0.001),
-        EpsilonAtDelta(10 ** rng.uniform(-0.5, 0.7), 1e-5),
-    ]
-    return run, target[rng.integers(3)], int(10 ** rng.uniform(0.5, 6))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("part", range(20))
-def test_2000_random_targets(part: int) -> None:
-    rng = np.random.default_rng([31, part])
-    for _ in range(100):
-        run, target, dimension = random_case(rng)
-        found = calibrate(run, NoiseMultiplier(), target, Relaxed(dimension=dimension))
-        assert target.met_by(target.of(Relaxed(dimension=dimension).assess(found.mechanism)).value), (
-            run,
-            target,
-            dimension,
-        )

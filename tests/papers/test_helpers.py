@@ -10,11 +10,8 @@ from scipy.stats import norm
 
 from experiments.gallery.mixture_as_gaussian import mixture_error, published_order
 from reticent.accountants import compose
-from reticent.adversaries import ADVERSARIES, Claim, NormOnly, Relaxed, WorstCase
+from reticent.adversaries import ADVERSARIES, Claim, NormOnly, Relaxed
 from reticent.adversaries.base import standard_adversaries
-from reticent.certificates.build import certify
-from reticent.certificates.schema import Declaration
-from reticent.certificates.verify import verify
 from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
@@ -110,14 +107,3 @@ def test_norms_of_unequal_dimensions_and_schedules() -> None:
     assert advantage(same.pessimistic) == pytest.approx(
         advantage(NormOnly().assess(Gaussian(1.0, 2, 3)).truth.pessimistic), rel=1e-5
     )
-
-
-@pytest.mark.slow
-def test_norms_only_is_certified_when_asked_for() -> None:
-    document = certify(
-        DPSGD(2.0, 0.1, 5),
-        Declaration(subject="an example", created="2026-01-01"),
-        adversaries=[WorstCase(), NormOnly(dimension=4)],
-    )
-    assert verify(document).accepted
-    assert {record.adversary for record in document.assessments} == {"worst-case", "norm-only"}

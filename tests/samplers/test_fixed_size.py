@@ -6,28 +6,22 @@ Theorems: ZHU2022:Proposition 30, ZHU2022:Theorem 11, DONG2022:Theorem 4.2, RETI
 from __future__ import annotations
 
 import math
-from itertools import combinations, combinations_with_replacement
 
-import numpy as np
 import pytest
-from scipy.stats import norm
 
 from reticent.accountants import Composed, compose
 from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
-from reticent.curves import GaussianTradeOff, Subsampled
+from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.samplers import (
-    AllocatedOnce,
     Cyclic,
     FixedSize,
     Poisson,
-    RandomAllocation,
-    Sampler,
     Shuffled,
 )
-from tests.samplers.stated import BY_NAME
+from tests.laws.leaves import BY_NAME
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -86,90 +80,7 @@ class TestCasesOfTheReferee:
             assert worst - LOG_2 - 1e-6 <= relaxed <= worst + 1e-6
 
 
-def hockey_stick(q: np.ndarray, p: np.ndarray, slope: float, width: float) -> float:
-    return float(np.sum(np.maximum(q - slope * p, 0.0)) * width)
-
-
-def law(gradients: np.ndarray, size: int, noise: float, x: np.ndarray) -> np.ndarray:
-    """Density of the noisy sum of ``size`` of the ``gradients``, drawn without replacement."""
-    sums = np.array([sum(batch) for batch in combinations(gradients.tolist(), size)])
-    return norm.pdf(x[:, None], sums, noise).mean(axis=1)
-
-
 class TestFixedSize:
-    x = np.linspace(-12.0, 12.0, 24_001)
-
-    @pytest.mark.parametrize("seed", range(12))
-    def test_no_data_set_beats_the_pair_under_add_remove(self, seed: int) -> None:
-        """docs/theory/sampling.md, all batches enumerated: both orders, thresholds of both signs."""
-        rng = np.random.default_rng(seed)
-        records, size = int(rng.integers(3, 7)), int(rng.integers(1, 3))
-        gradients = rng.uniform(-1.0, 1.0, records)
-        if seed % 2:  # near the worst: opposite to most of the others
-            gradients = np.append(1.0, rng.choice([-1.0, 1.0], records - 1, p=[0.85, 0.15]))
-        noise, width = float(rng.uniform(0.4, 1.5)), float(self.x[1] - self.x[0])
-        present, absent = (law(data, size, noise, self.x) for data in (gradients, gradients[1:]))
-        pair = Subsampled(GaussianTradeOff(2.0 / noise), size / records)
-        for slope in (0.2, 0.7, 0.95, 1.0, 1.05, 1.5, 4.0):
-            forth, back = (hockey_stick(*laws, slope, width) for laws in ((present, absent), (absent, present)))
-            assert forth <= float(pair.delta(math.log(slope))) + 1e-7
-            assert back <= float(pair.reversed.delta(math.log(slope))) + 1e-7
-
-    def test_opposite_gradients_attain_it(self) -> None:
-        gradients, noise = np.array([1.0, -1.0, -1.0, -1.0, -1.0]), 0.8
-        present, absent = (law(data, 2, noise, self.x) for data in (gradients, gradients[1:]))
-        pair = Subsampled(GaussianTradeOff(2.0 / noise), 0.4)
-        for slope in (0.7, 1.0, 1.5, 4.0):
-            found = hockey_stick(present, absent, slope, float(self.x[1] - self.x[0]))
-            assert found == pytest.approx(float(pair.delta(math.log(slope))), rel=1e-6, abs=0)
-
-    @pytest.mark.parametrize("relation", [REPLACE, ZERO])
-    def test_no_data_set_beats_one_step_of_the_other_relations(self, relation: Neighbouring) -> None:
-        rng, width = np.random.default_rng(5), float(self.x[1] - self.x[0])
-        for _ in range(6):
-            others, pair = rng.choice([-1.0, 0.0, 1.0], 3), rng.choice([-1.0, 1.0], 2)
-            pair = pair if relation is REPLACE else pair * [1.0, 0.0]
-            first, second = (law(np.append(others, target), 2, 0.9, self.x) for target in pair)
-            claimed = compose(DPSGD(0.9, 0.5, 1, sampler=FixedSize()), relation).pessimistic
-            for slope in (0.7, 1.0, 1.5, 4.0):
-                found = hockey_stick(first, second, slope, width)
-                assert found <= float(claimed.delta(math.log(slope))) + 1e-7
-
-    @pytest.mark.parametrize("relation", Neighbouring)
-    @pytest.mark.parametrize(("records", "size"), [(3, 1), pytest.param(5, 2, marks=pytest.mark.slow)])
-    def test_all_data_sets_of_a_few_gradients(self, records: int, size: int, relation: Neighbouring) -> None:
-        """Each multiset of other gradients, each target, all batches, both orders: within the enclosure, and at it."""
-        noise, x = 0.9, self.x[::12]
-        width, slopes = float(x[1] - x[0]), (0.7, 1.0, 1.5, 4.0)
-        claimed = compose(DPSGD(noise, size / records, 1, sampler=FixedSize()), relation)
-        most = np.zeros(len(slopes))
-        for others in combinations_with_replacement((-1.0, -0.5, 0.0, 1.0), records - 1):
-            rest = np.array(others)
-            second = {ADD: (rest,), ZERO: (np.append(rest, 0.0),)}
-            replaced = tuple(np.append(rest, other) for other in (-1.0, 0.3))
-            for target in (1.0, 0.6):
-                one = law(np.append(rest, target), size, noise, x)
-                for data in second.get(relation, replaced):
-                    other = law(data, size, noise, x)
-                    for laws in ((one, other), (other, one)):
-                        most = np.maximum(most, [hockey_stick(*laws, slope, width) for slope in slopes])
-        bounds = np.array([float(claimed.pessimistic.delta(math.log(slope))) for slope in slopes])
-        least = np.array([float(claimed.optimistic.delta(math.log(slope))) for slope in slopes])
-        assert np.all(most <= bounds + 1e-5)
-        assert np.all(least <= most + 1e-5)
-
-    def test_two_steps_in_one_plane(self) -> None:
-        """Both steps enumerated in the plane: -1 in all others, the target 1."""
-        gradients, noise, x = np.array([1.0, -1.0, -1.0, -1.0]), 1.2, np.linspace(-9.0, 9.0, 1201)
-        laws = (law(data, 2, noise, x) for data in (gradients, gradients[1:]))
-        present, absent = (np.multiply.outer(one, one).ravel() for one in laws)
-        claimed, width = compose(DPSGD(noise, 0.5, 2, sampler=FixedSize()), ADD), float(x[1] - x[0]) ** 2
-        for epsilon in (0.0, 0.7, 2.0):
-            slope = math.exp(epsilon)
-            seen = max(hockey_stick(present, absent, slope, width), hockey_stick(absent, present, slope, width))
-            for curve in (claimed.optimistic, claimed.pessimistic):
-                assert float(curve.delta(epsilon)) == pytest.approx(seen, rel=2e-3, abs=0)
-
     def test_the_lower_end_under_replacement_is_attained_and_no_more(self) -> None:
         """Records -1 against +1 among others of -1: the ordered pair, every step in the same order."""
         run = DPSGD(1.0, 0.1, 2, sampler=FixedSize())
@@ -240,17 +151,6 @@ class TestShuffled:
 class TestDrawsThatAreSummed:
     """Parallel Poisson: a record may be in several of the draws whose batches are summed before the noise."""
 
-    def test_one_step(self) -> None:
-        run = DPSGD(1.0, 0.2, 1, sampler=Poisson(3))
-        x = np.linspace(-12.0, 16.0, 28001)
-        present = sum(math.comb(3, k) * 0.2**k * 0.8 ** (3 - k) * norm.pdf(x, k) for k in range(4))
-        width = float(x[1] - x[0])
-        for epsilon in (0.0, 1.0):
-            slope = math.exp(epsilon)
-            seen = hockey_stick(present, norm.pdf(x), slope, width), hockey_stick(norm.pdf(x), present, slope, width)
-            bound = float(compose(run, ADD).pessimistic.delta(epsilon))
-            assert bound == pytest.approx(max(seen), rel=1e-5, abs=0)
-
     def test_with_several_records_of_a_person(self) -> None:
         both = DPSGD(1.0, 0.2, 5, sampler=Poisson(3), records_per_user=2)
         assert both.parts_under(ADD) == DPSGD(1.0, 0.2, 5, records_per_user=6).parts_under(ADD)
@@ -258,17 +158,6 @@ class TestDrawsThatAreSummed:
     def test_only_poisson_draws(self) -> None:
         with pytest.raises(ParameterError, match="draws_per_step"):
             DPSGD.resolved({"draws_per_step": 3, "sampler": "shuffled"})
-
-
-@pytest.mark.parametrize("sampler", [RandomAllocation(), AllocatedOnce(), Cyclic()])
-def test_every_attacker_has_an_answer(sampler: Sampler) -> None:
-    """Nobody is given more than the worst case, and all say what they stand on."""
-    run = DPSGD(1.5, 0.1, 20, sampler=sampler, num_parameters=50, batch_size=10, dataset_size=100)
-    worst = WorstCase().assess(run, ADD)
-    for who in (Relaxed(), Relaxed(dimension=20), Mixed()):
-        found = who.assess(run, ADD)
-        assert found.measure(advantage).upper <= worst.measure(advantage).upper * (1.0 + 1e-6)
-        assert found.theorems
 
 
 def test_lower_ends_of_a_cyclic_order() -> None:

@@ -1,0 +1,136 @@
+"""Laws of routes, over each of the list: composed steps against losses that are cut into cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from reticent.accountants.bounds import Bounds
+from reticent.accountants.lattice import FinerLattice, Lattice
+from reticent.accountants.route import Answer, Route
+from reticent.accountants.routes import ROUTES
+from reticent.accountants.split import Split
+from reticent.accountants.steps import Step
+from reticent.accountants.transform import Transform
+from reticent.curves import GaussianTradeOff
+from reticent.errors import NumericalError
+from reticent.mechanisms import Neighbouring, RandomisedResponse
+from reticent.pairs import (
+    AllocatedGaussianPair,
+    AntipodalGaussianPair,
+    GaussianPair,
+    LaplacePair,
+    MixedPair,
+    Pair,
+    SymmetrisedGaussianPair,
+    WholeUserGaussianPair,
+)
+from reticent.testing import laws
+from tests.conftest import some
+from tests.laws.experiments import truth_of
+
+COARSE = {Lattice: Lattice(1e-5, 2**14), FinerLattice: FinerLattice(1e-6, 2**15), Split: Split(1e-8, 2**14)}
+EPSILONS = (-3.0, -1.0, -0.1, 0.0, 0.1, 1.0, 3.0, 30.0, 60.0)
+CASES: list[list[tuple[Pair, int]]] = [
+    [(GaussianPair(1.0, 0.05, 1.0), 60)],
+    [(AntipodalGaussianPair(1.0, 0.05), 50)],
+    [(GaussianPair(1.0, 0.02, 1.0), 30), (GaussianPair(1.5, 0.1, 1.0), 5), (GaussianPair(3.0, 1.0, 1.0), 1)],
+    [(LaplacePair(1.5, 0.3, 1.0), 6)],
+    [(WholeUserGaussianPair(1.5, 0.2, 3), 4)],
+    [(AllocatedGaussianPair(1.5, 2), 3)],
+    [(MixedPair(GaussianPair(1.0, 0.1, 1.0), AntipodalGaussianPair(0.5, 0.2), 0.1), 8)],
+    [(AntipodalGaussianPair(0.17, 0.5), 2)],
+    [(GaussianPair(1.0, 0.1, 1.0), 1)],
+    [(AntipodalGaussianPair(0.18, 0.00023), 16)],
+    [(GaussianPair(0.5, 0.002, 1.0), 60)],
+    [(AntipodalGaussianPair(0.4, 1e-4), 100)],
+    [(GaussianPair(2.0, 1e-3, 1.0), 1000), (LaplacePair(2.0, 1.0, 1.0), 1)],
+]
+
+
+def at(route: type[Route]) -> Route:
+    return COARSE.get(route) or route()
+
+
+@pytest.mark.parametrize("case", some(CASES, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), ids=str)
+def test_laws(case: list[tuple[Pair, int]]) -> None:
+    """Few of them serve all steps; what serves none of its own is a lattice."""
+    steps, truth, answered = [Step(*one) for one in case], truth_of(case, EPSILONS), []
+    with np.errstate(all="ignore"):
+        for kind in ROUTES.values():
+            one = at(kind)
+            try:
+                laws.route(one, steps, truth, [other for other in answered if other.close])
+            except AssertionError:
+                if one.serves(steps):
+                    raise
+            except NumericalError:
+                continue
+            else:
+                answered.append(one)
+    assert {type(one) for one in answered} >= {Bounds, Lattice}
+    assert Transform().serves(steps) <= (Transform in {type(one) for one in answered} or steps[0].count < 20)
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_answers_of_yes_and_no_are_the_binomial_experiment(count: int) -> None:
+    flip, yes = 0.3, np.arange(count + 1)
+    present, absent = binom.pmf(yes, count, 1.0 - flip), binom.pmf(yes, count, flip)
+    exact = {e: float(np.maximum(present - np.exp(e) * absent, 0.0).sum()) for e in (0.0, 0.5, 2.0)}
+    (part,) = RandomisedResponse(flip).parts_under(Neighbouring.REPLACE)
+    truth = {e: (delta, delta) for e, delta in exact.items()}
+    with np.errstate(all="ignore"):
+        for kind in (Bounds, Lattice):
+            laws.route(at(kind), [Step(part.pair, count)], truth)
+
+
+def test_plain_gaussian_releases_are_one() -> None:
+    exact = GaussianTradeOff(0.9)
+    truth = {e: (float(exact.delta(abs(e))),) * 2 for e in EPSILONS}
+    with np.errstate(all="ignore"):
+        for kind in (Bounds, Transform, Lattice):
+            laws.route(at(kind), [Step(GaussianPair(2.0, 1.0, 0.9), 4)], truth)
+
+
+class Forgetful(Lattice):
+    """Counts a step of each kind."""
+
+    def answer(self, steps) -> Answer:
+        return Lattice.answer(self, [Step(step.pair, 1) for step in steps])
+
+
+class Turned(Lattice):
+    """The other direction."""
+
+    def answer(self, steps) -> Answer:
+        above, below, _ = Lattice.answer(self, steps)
+        return Answer(tuple(c.reversed for c in above), tuple(c.reversed for c in below))
+
+
+@pytest.mark.parametrize("wrong", [Forgetful, Turned])
+def test_a_route_that_breaks_a_law_is_seen(wrong: type[Lattice]) -> None:
+    case = CASES[0]
+    with np.errstate(all="ignore"), pytest.raises(AssertionError):
+        laws.route(wrong(1e-5, 2**14), [Step(*one) for one in case], truth_of(case, EPSILONS))
+
+
+def test_a_symmetrised_step_is_the_worse_of_both_directions() -> None:
+    """Of one step; nobody composes it by a transform."""
+    case = [(GaussianPair(1.5, 0.25, 1.0), 1)]
+    both = truth_of(case, (-0.3, 0.0, 0.3))
+    worse = max(both[-0.3][0], both[0.3][0]), max(both[-0.3][1], both[0.3][1])
+    step = Step(SymmetrisedGaussianPair(1.5, 0.25, 1.0), 1)
+    with np.errstate(all="ignore"):
+        laws.route(at(Lattice), [step], {-0.3: worse, 0.0: both[0.0], 0.3: worse})
+    assert not Transform().serves([step])
+
+
+def test_the_oracle_knows_the_gaussian() -> None:
+    """One release; both its ends are near the truth, which lies between them."""
+    truth = truth_of([(GaussianPair(1.0, 1.0, 1.0), 1)], [0.0, 0.5, 2.0])
+    for epsilon, (least, most) in truth.items():
+        exact = float(GaussianTradeOff(1.0).delta(epsilon))
+        assert least - 1e-10 <= exact <= most + 1e-10
+        assert most - exact < 1e-5
+        assert exact - least < 4e-3
