@@ -568,7 +568,7 @@ MUTANTS = (
     Mutant("keys: small orders", "curve25519.why_not", Put("_is_zero(_times(8, point))", "False"), SIGNATURE),
     Mutant("keys: second spellings", "curve25519._decoded", Put("y >= _P", "False"), SIGNATURE + "::test_no_point_has_a_second_spelling"),
     Mutant("runs: a file that was added", "check_files", Put("sorted(there - set(manifest.files) - {MANIFEST, SIGNATURE})", "()"), PROVENANCE),
-    Mutant("runs: another manifest than was signed", "signer", Put("found.payload != read_bytes(record, _LARGEST)", "False"), PROVENANCE),
+    Mutant("runs: another manifest than was signed", "signer", Put("found.payload != read_bytes(record, envelope.LARGEST)", "False"), PROVENANCE),
     Mutant("runs: the key of another", "signer", Put("not signed", "False"), PROVENANCE),
     Mutant("declared text: letters of one script", "declarable", Put("len(scripts) > 1", "False"), TEXT),
     Mutant("declared text: combining marks", "declared_text._MARKS", Put('_MARKS = {"Mn", "Mc", "Me"}', "_MARKS: set[str] = set()"), TEXT),

@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from reticent.certificates.facts import unsupported
-from reticent.certificates.schema import LARGEST_FILE, Certificate
+from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import STOP, persons
 from reticent.certificates.verify import Verification, verify
 from reticent.certificates.words import denied
 from reticent.errors import ArtifactError
 from reticent.facts.checkpoints import kept
 from reticent.io.files import read_text, sha256_file
-from reticent.io.strict import dumps, loads
+from reticent.io.strict import LARGEST_FILE, dumps, loads
 from reticent.io.times import moment
 
 

@@ -34,7 +34,6 @@ from reticent.text import Brief
 
 CERTIFICATE_SCHEMA: Literal["reticent.certificate/4"] = "reticent.certificate/4"
 _OLDER = {f"reticent.certificate/{number}" for number in range(4)}
-LARGEST_FILE = 64 * 2**20
 _MOST_ASSESSMENTS = 32
 _MOST_QUESTIONS = 16
 _MOST_POINTS = 256
@@ -318,7 +317,7 @@ class Certificate(Brief, Record):
         Raises:
             ArtifactError: the file is missing, too large, not strict JSON, or not a certificate.
         """
-        return cls.parse(load(path, LARGEST_FILE), str(path))
+        return cls.parse(load(path), str(path))
 
 
 def content_hash(certificate: Certificate) -> str:

@@ -44,7 +44,6 @@ from reticent.text import Brief, printable
 LEDGER_SCHEMA: Literal["reticent.ledger/2"] = "reticent.ledger/2"
 
 _BEFORE = ("reticent.ledger/1", "reticent.watch/1")
-_LARGEST = 64 << 20
 _MOST_SEGMENTS = 4096
 _MOST_FACTS = 200
 _READABLE_STEPS = 10_000
@@ -349,7 +348,7 @@ def read_ledger(path: Path) -> RunLedger:
     Raises:
         ArtifactError: the file is missing, too large, not strict JSON, or no ledger.
     """
-    return ledger_of(strict.load(path, _LARGEST), str(path))
+    return ledger_of(strict.load(path), str(path))
 
 
 def ledger_of(document: Any, where: str) -> RunLedger:
