@@ -170,8 +170,6 @@ class _Comparison:
         """The number to state: that of the document where it agrees or nearly agrees, else our own, rounded."""
         stated, path = self._stated.get(where), where[2:]
         ours = settled(path, found)
-        if isinstance(stated, float) and stated == ours:  # nearly all
-            return stated
         if not isinstance(stated, float) or not agrees(path, stated, found, ROUNDING):
             return ours
         if not agrees(path, stated, found):
