@@ -224,7 +224,7 @@ def test_large_files_are_refused_before_they_are_decoded(tmp_path: Path) -> None
 
 
 def test_a_ledger_of_another_format_says_which_is_read() -> None:
-    with pytest.raises(ArtifactError, match="its schema is 'reticent.watch/1', expected reticent.ledger/2"):
+    with pytest.raises(ArtifactError, match=r"its schema is 'reticent\.watch/1', expected reticent\.ledger/2"):
         shown("ledger.json", json.dumps({"schema": "reticent.watch/1"}))
 
 

@@ -545,7 +545,6 @@ MUTANTS = (
     Mutant("ledger: a plan at a text for a number", "plan._read", Drop("strict=True"), VOUCHED),
     Mutant("ledger: the trainer's randomness in a loop of somebody else", "RunLedger._of_one_program", Put("isinstance(where.randomness, Randomness)", "self.config is not None"), LEDGER_FACTS),
     Mutant("ledger: a chain whose loops do not meet", "chain.broken_links", Put("later.start is None or not later.start.opened_by(later.start.salt, first.weights_sha256)", "False"), LEDGER_FACTS),
-    Mutant("verify: facts of parts of a ledger are not tried", "changed_fact._others", Put("isinstance(now, BaseModel)", "False"), "tests/certificates/test_changed_fact.py"),
     Mutant("verify: the digest of a ledger is not compared", "RunLedger.contradictions", Put("self.digest != digest_of(self)", "False"), "tests/certificates/test_ledger_edits.py"),
     Mutant("watch: passes hold the batches", "draws._passes", Put("segment.passes * batches", "segment.passes * batches * 1000"), LEDGER_FACTS),
     Mutant("watch: a pass has as many batches as its records fill", "draws._passes", Put("batches > most", "False"), LEDGER_FACTS),
