@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from reticent.adversaries import Adversary, Method, Relaxed, WorstCase
-from reticent.adversaries.report import measures
+from reticent.adversaries.report import Number, measures
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk.report import Number, Questions
+from reticent.risk.questions import Questions
 from reticent.samplers import FixedSize, Poisson, RandomAllocation
 
 NOISES, RATES, STEPS = (0.3, 30.0), (1e-7, 1.0), (1.0, 1e6)

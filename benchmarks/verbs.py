@@ -22,7 +22,7 @@ from reticent.adversaries import Adversary, Method, Relaxed, WorstCase
 from reticent.adversaries.report import measures
 from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, calibrate
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 
 NOISES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0, 100.0, 1e3)
 RATES = (1e-8, 1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent.adversaries.report import Number
 from reticent.auditing import Design, Scores
 from reticent.auditing.verdict import Verdict, judge_p_values
 from reticent.certificates.numbers import tables
@@ -15,7 +16,6 @@ from reticent.certificates.sentences import percent
 from reticent.dashboard.words import number_table
 from reticent.proofs import Claim
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
-from reticent.risk.report import Number
 from reticent.text import digits
 from tests.cli.calling import run
 

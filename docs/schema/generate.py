@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from reticent import verbs
+from reticent.adversaries.report import RiskDocument
 from reticent.certificates.schema import Certificate
-from reticent.risk.report import RiskDocument
 
 HERE = Path(__file__).parent
 

@@ -18,7 +18,7 @@ from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("quick_documents")

@@ -10,14 +10,13 @@ import jsonschema
 import pytest
 
 from reticent.adversaries import Relaxed, WorstCase
-from reticent.adversaries.report import assessment_record
+from reticent.adversaries.report import RiskDocument, assessment_record
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, public
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import percent, sentence
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
-from reticent.risk.report import RiskDocument
 
 ROOT = Path(__file__).parents[2]
 DECLARED = Declaration(subject="s", created="2026-01-01")

@@ -43,7 +43,7 @@ from reticent.messages import Figure, Message, from_json, said, to_json
 from reticent.pairs import Geometric
 from reticent.proofs import CONDITIONS, Claim, Status
 from reticent.registry import parameters_of
-from reticent.risk.report import MEASURES, Questions
+from reticent.risk.questions import MEASURES, Questions
 from reticent.samplers import Shuffled
 from tests.certificates.ledgers import poisson, secure_loop, shuffled
 from tests.certificates.test_page_answers import POLICY

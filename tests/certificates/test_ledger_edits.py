@@ -23,7 +23,7 @@ from reticent.proofs import CONDITIONS
 from reticent.records import ledger as of_ledgers
 from reticent.records.ledger import RunLedger, ledger_of
 from reticent.records.publication import published
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 from reticent.samplers import Shuffled
 from tests.certificates.conftest import in_stages, make_ledger
 from tests.certificates.edits import edited, parsed, random_edit, read, sealed_again, some_edits

@@ -21,7 +21,7 @@ from reticent.certificates.sentences import above_blind
 from reticent.certificates.words import EVERYWHERE
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 from reticent.text import printable
 from tests.certificates.ledgers import poisson
 

@@ -15,7 +15,7 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError, DominanceError
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 from tests.certificates.forging import document_of, refused, set_at
 
 DECLARED = Declaration(subject="a release", created="2026-11-22")

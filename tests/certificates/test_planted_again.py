@@ -14,6 +14,7 @@ import pytest
 import reticent as rt
 from reticent.adversaries import FinalModel, Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import DirectionLaw
+from reticent.adversaries.report import Number
 from reticent.auditing import Ranks, Scores
 from reticent.auditing.claims import TangentTable
 from reticent.auditing.normal_scores import normal_scores_power
@@ -40,7 +41,6 @@ from reticent.curves import GaussianTradeOff
 from reticent.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.proofs import CONDITIONS
 from reticent.records.ledger import RunLedger
-from reticent.risk.report import Number
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
 from tests.certificates.forging import document_of, refused, resealed, set_at, small_certificate

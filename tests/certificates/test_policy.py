@@ -19,7 +19,7 @@ from reticent.certificates.verify import Verification, verify
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Gaussian
 from reticent.messages import said
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 HOSTILE = "</failure><script>alert(1)</script>]]>|`*\x00\x1b[31m\u202etxt.exe\n## passed"

@@ -62,11 +62,11 @@ def _verbs(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 def cases() -> Iterator[Case]:
     """What somebody can name."""
+    from reticent.adversaries.report import RiskDocument
     from reticent.certificates.schema import Certificate
     from reticent.cli import app
     from reticent.proofs import CONDITIONS
     from reticent.proofs.references import THEOREMS
-    from reticent.risk.report import RiskDocument
 
     yield Case("names; reticent", lambda: _names(rt))
     for room in ROOMS:

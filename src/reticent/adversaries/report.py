@@ -1,26 +1,141 @@
-"""From assessments to the report that every door shows: each number is read off its curve here."""
+"""The one report that every door shows: each risk number with its enclosure, its claim and what it rests on.
+
+Terminal, notebook, certificate page and dashboard read these records, and their JSON is the same everywhere. Strict
+JSON has no Infinity: an infinite number is null. Each number is read off its curve here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, SerializationInfo, WithJsonSchema
 
 from reticent.adversaries.base import Assessment
 from reticent.adversaries.codec import parameters
+from reticent.curves.enclosure import Interval
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_record
-from reticent.messages import Message, said
+from reticent.messages import Message, from_json, said, to_json
+from reticent.proofs import CONDITIONS, Bearing, Condition, Status
 from reticent.risk import MU_FLOOR
-from reticent.risk.report import (
-    MEASURES,
-    AssessmentRecord,
-    Measure,
-    Number,
-    Questions,
-    RiskDocument,
-    condition_records,
-    condition_texts,
-)
+from reticent.risk.questions import MEASURES, Measure, Questions
+
+RISK_SCHEMA = "reticent.risk/2"
+SPOKEN = {"english": True}
+"""Context in which a report is printed: each message has its English, which nothing reads back."""
+
+
+def _said(message: Message, info: SerializationInfo) -> Any:
+    return to_json(message, english=info.context == SPOKEN)
+
+
+Said = Annotated[
+    Message,
+    PlainValidator(from_json),
+    PlainSerializer(_said),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {"key": {"type": "string"}, "values": {"type": "object"}, "en": {"type": "string"}},
+            "required": ["key"],
+            "additionalProperties": False,
+        }
+    ),
+]
+"""A message of a document: its key and values."""
+
+
+class Record(BaseModel):
+    """Base of all records: closed, immutable, and without NaN or Infinity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True)
+
+
+class Number(Record):
+    """A risk number with its enclosure; null is infinite: an end that is null says that nothing is proven there."""
+
+    lower: float | None
+    value: float | None
+    upper: float | None
+
+    @classmethod
+    def of(cls, interval: Interval) -> Number:
+        """From an interval; whatever is not finite becomes null."""
+        return cls(lower=strict(interval.lower), value=strict(interval.value), upper=strict(interval.upper))
+
+
+class ConditionRecord(Record):
+    """Something that a number rests on, and who vouches for it.
+
+    Attributes:
+        key: of ``reticent.proofs.CONDITIONS``.
+        status: ``checked``, ``declared`` or ``assumed``.
+    """
+
+    key: str
+    status: Status
+
+    @property
+    def known(self) -> Condition:
+        """The condition itself.
+
+        Raises:
+            ParameterError: the key is not listed.
+        """
+        return Condition(self.key, self.status)
+
+
+class ConditionText(Record):
+    """What a condition says, for people, and what it is about: see ``reticent.proofs.Bearing``."""
+
+    says: Said
+    about: Bearing
+
+
+class AssessmentRecord(Record):
+    """One adversary against one release, in numbers and words.
+
+    The claim follows from the conditions. ``label`` is the name with the parameters that tables show.
+    ``mu`` holds at every error rate. ``mu_at_rates_above`` looks at false positive rates from its key on, either way
+    round: an estimate, whatever the claim. ``also_needed`` has what single numbers need besides, by field.
+    """
+
+    adversary: str
+    label: str
+    neighbouring: str
+    method: str
+    claim: str
+    advantage: Number
+    bayes_security: Number
+    success_at_prior: dict[str, Number]
+    tpr_at_fpr: dict[str, Number]
+    ppv_at_prior_and_fpr: dict[str, dict[str, Number]]
+    epsilon_at_delta: dict[str, Number]
+    delta_at_epsilon: dict[str, Number]
+    secret_at_bits_and_guesses: dict[str, dict[str, Number]]
+    mu: Number
+    mu_at_rates_above: dict[str, Number]
+    theorems: list[str]
+    conditions: list[ConditionRecord]
+    also_needed: dict[str, list[ConditionRecord]]
+    notes: list[Said]
+    parameters: dict[str, str | float | dict[str, Any] | None]
+    knows: Said
+    lacks: Said | None
+    infers: Said
+
+
+class RiskDocument(Record):
+    """What ``reticent risk`` prints; ``warnings`` are those of the ledger that was read, if there are any."""
+
+    schema_: str = Field(default=RISK_SCHEMA, alias="schema")
+    mechanism: dict[str, Any]
+    assessments: list[AssessmentRecord]
+    conditions: dict[str, ConditionText]
+    skipped: dict[str, Said]
+    warnings: dict[str, str] = Field(default={}, exclude_if=lambda found: not found)
 
 
 def assessment_record(
@@ -97,3 +212,24 @@ def risk_document(
         skipped={name: said(reason) for name, reason in skipped.items()},
         warnings=dict(warnings),
     )
+
+
+def condition_records(conditions: Iterable[Condition]) -> list[ConditionRecord]:
+    """Conditions as records, in their order."""
+    return [ConditionRecord(key=one.key, status=one.status) for one in conditions]
+
+
+def condition_texts(records: Sequence[AssessmentRecord]) -> dict[str, ConditionText]:
+    """What the conditions of ``records`` say, by key."""
+    used = sorted({one.key for record in records for one in all_conditions(record)})
+    return {key: ConditionText(says=CONDITIONS[key].says, about=CONDITIONS[key].bearing) for key in used}
+
+
+def all_conditions(record: AssessmentRecord) -> list[ConditionRecord]:
+    """What its numbers rest on, and what single ones need besides."""
+    return [*record.conditions, *(one for needed in record.also_needed.values() for one in needed)]
+
+
+def strict(x: float) -> float | None:
+    """``x`` for strict JSON: None where it is not finite."""
+    return x if math.isfinite(x) else None

@@ -16,7 +16,7 @@ from reticent.calibration.gaussian import ROOT_EIGHT, clipped, epsilon_at, mu_at
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ParameterError
 from reticent.keywords import hinted
-from reticent.risk.report import MEASURES
+from reticent.risk.questions import MEASURES
 
 if TYPE_CHECKING:
     from reticent.calibration.claims import Points

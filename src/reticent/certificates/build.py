@@ -19,7 +19,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 
 CERTIFICATE_QUESTIONS = Questions(
     fprs=(0.001, 0.01, 0.1), deltas=(1e-6, 1e-5), epsilons=(0.5, 1.0, 2.0), priors=(0.5, 0.1)

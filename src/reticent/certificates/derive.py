@@ -17,7 +17,7 @@ from reticent import records as ledgers
 from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.adversaries.codec import parameters
 from reticent.adversaries.from_ledger import assess_seen
-from reticent.adversaries.report import assessment_record
+from reticent.adversaries.report import assessment_record, condition_texts
 from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
 from reticent.certificates.rounding import COMPUTED, Path, Settle, leaves, settled, stated
@@ -41,7 +41,7 @@ from reticent.mechanisms.codec import mechanism_record
 from reticent.messages import Message, said
 from reticent.proofs import Status
 from reticent.proofs.references import PAPERS, THEOREMS
-from reticent.risk.report import Questions, condition_texts
+from reticent.risk.questions import Questions
 
 NOT_ASKED, PRIVATE = Message("refused.not-asked"), Message("refused.private")
 

@@ -12,7 +12,7 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of, within_reach
 from reticent.messages import Message, said
 from reticent.registry import parameters_of
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 
 
 def inputs_of(certificate: Certificate) -> Inputs:

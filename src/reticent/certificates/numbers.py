@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reticent.adversaries.report import Number
 from reticent.certificates.schema import Certificate, CertifiedAssessment
 from reticent.certificates.sentences import one_in, percent, share
 from reticent.messages import Figure, Message
 from reticent.proofs import Claim
 from reticent.risk import blind_guess
-from reticent.risk.report import MEASURES, Number
+from reticent.risk.questions import MEASURES
 from reticent.text import digits
 
 Shown = Message | Figure

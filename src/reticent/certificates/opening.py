@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from reticent.adversaries.report import Record
 from reticent.certificates.schema import Certificate
 from reticent.errors import ArtifactError
 from reticent.facts.base import section
@@ -16,7 +17,6 @@ from reticent.io.models import Sha256, validated
 from reticent.io.strict import dumps, load
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import DataRecord, PublicData
-from reticent.risk.report import Record
 
 _LARGEST = 1 << 16
 _SAYS = {

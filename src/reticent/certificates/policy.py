@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from reticent.adversaries import ADVERSARIES
+from reticent.adversaries.report import Record
 from reticent.curves import from_advantage
 from reticent.errors import ArtifactError
 from reticent.facts import all_facts
@@ -17,7 +18,7 @@ from reticent.io.models import Sha256, validated
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS, Claim
 from reticent.registry import Parameter, parameters_of
-from reticent.risk.report import MEASURES, Questions, Record
+from reticent.risk.questions import MEASURES, Questions
 from reticent.text import did_you_mean, one_of
 
 _ROUNDING = 1e-9

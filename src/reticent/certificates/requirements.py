@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from reticent.adversaries.report import AssessmentRecord, ConditionRecord, Number
 from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
 from reticent.certificates.sentences import Protected, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.messages import Figure, Message
 from reticent.proofs import CONDITIONS, Claim
-from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number
+from reticent.risk.questions import MEASURES
 from reticent.text import digits
 
 

@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from reticent.messages import is_message
-from reticent.risk.report import MEASURES
+from reticent.risk.questions import MEASURES
 
 Path = tuple[str, ...]
 """Keys and indices from the root of a record to a leaf, as text."""

@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from reticent.adversaries.report import AssessmentRecord, ConditionText, Record, Said
 from reticent.certificates.declared_text import LONGEST, declarable
 from reticent.certificates.policy import Policy
 from reticent.errors import ArtifactError
@@ -29,7 +30,6 @@ from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load, portable
 from reticent.io.times import Date, moment
 from reticent.proofs import Status
-from reticent.risk.report import AssessmentRecord, ConditionText, Record, Said
 from reticent.text import Brief
 
 CERTIFICATE_SCHEMA: Literal["reticent.certificate/4"] = "reticent.certificate/4"

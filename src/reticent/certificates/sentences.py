@@ -8,10 +8,11 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from reticent.adversaries import ADVERSARIES
+from reticent.adversaries.report import AssessmentRecord, Number
 from reticent.mechanisms.units import Unit
 from reticent.messages import CLIENT, PERSON, PERSONS, RECORD, Figure, Message
 from reticent.proofs import Claim
-from reticent.risk.report import MEASURES, AssessmentRecord, Number
+from reticent.risk.questions import MEASURES
 from reticent.text import digits
 
 Protected = int | Unit | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reticent.adversaries import WorstCase
+from reticent.adversaries.report import ConditionRecord
 from reticent.certificates.numbers import plain
 from reticent.certificates.policy import Limit
 from reticent.certificates.requirements import LEDGER, PERSON, STATED, Check, judged, within
@@ -14,7 +15,6 @@ from reticent.certificates.words import of_clients
 from reticent.mechanisms import Neighbouring
 from reticent.messages import Figure, Message, said
 from reticent.proofs import CONDITIONS, Status
-from reticent.risk.report import ConditionRecord
 from reticent.text import digits
 
 WORST = WorstCase.name

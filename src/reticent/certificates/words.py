@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reticent import facts
 from reticent.adversaries import ADVERSARIES, WorstCase
+from reticent.adversaries.report import AssessmentRecord, ConditionRecord
 from reticent.certificates.derive import PRIVATE, question
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import CERTAIN, Protected, even_guess, parts_in, percent, persons, whom
@@ -14,7 +15,7 @@ from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
 from reticent.mechanisms.units import Unit
 from reticent.messages import CLIENT, RECORD, TEXT, Figure, Message, said
 from reticent.proofs import Claim, Condition, Status, condition, worst_first
-from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord
+from reticent.risk.questions import MEASURES
 from reticent.samplers import SAMPLERS
 from reticent.text import owners
 

@@ -13,10 +13,10 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.text import digits, printable
 
 if TYPE_CHECKING:
+    from reticent.adversaries.report import RiskDocument
     from reticent.data import Dataset
     from reticent.data.own import OwnTable
     from reticent.mechanisms import Mechanism
-    from reticent.risk.report import RiskDocument
     from reticent.training import Settings, TrainConfig
 
 SCHEMA = "reticent.plan/1"

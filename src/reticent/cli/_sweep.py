@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent.adversaries.report import Number
 from reticent.cli._plan import in_file
 from reticent.cli._progress import progress_bar, reporting
 from reticent.cli._tables import print_json, print_table, say, shown
 from reticent.errors import ArtifactError
 from reticent.io import yaml
-from reticent.risk.report import Number
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine

@@ -10,18 +10,10 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
+from reticent.adversaries.report import SPOKEN, AssessmentRecord, ConditionRecord, Number, RiskDocument
 from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import blind_guess
-from reticent.risk.report import (
-    MEASURES,
-    SPOKEN,
-    AssessmentRecord,
-    ConditionRecord,
-    Measure,
-    Number,
-    Questions,
-    RiskDocument,
-)
+from reticent.risk.questions import MEASURES, Measure, Questions
 from reticent.text import Column, by_whom, digits, printable, table, wrapped
 
 ON_REQUEST = ("ppv", "delta")

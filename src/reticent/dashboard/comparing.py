@@ -10,6 +10,7 @@ from dash import html
 
 from reticent.accountants.advantage_map import filled_map
 from reticent.adversaries import Assessment
+from reticent.adversaries.report import AssessmentRecord
 from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
@@ -22,7 +23,6 @@ from reticent.dashboard.state import State, mechanism_of, relation_of, target_of
 from reticent.dashboard.turns import Turns
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.risk.report import AssessmentRecord
 from reticent.text import digits
 
 _Rows = list[list[float | None]]

@@ -17,7 +17,7 @@ from reticent.dashboard.naming import called
 from reticent.dashboard.readings import summary
 from reticent.proofs import CONDITIONS
 from reticent.proofs.references import PAPERS, THEOREMS, Theorem
-from reticent.risk.report import MEASURES
+from reticent.risk.questions import MEASURES
 
 
 def explanation(assessments: Sequence[Assessment]) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from dash import html
 
 from reticent.adversaries import Assessment
-from reticent.adversaries.report import assessment_record
+from reticent.adversaries.report import AssessmentRecord, assessment_record
 from reticent.certificates.policy import Limit, Policy
 from reticent.certificates.requirements import Check, judged, within
 from reticent.dashboard import words
@@ -20,7 +20,7 @@ from reticent.io.models import validated
 from reticent.io.strict import loads
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk.report import MEASURES, AssessmentRecord, Questions
+from reticent.risk.questions import MEASURES, Questions
 from reticent.text import digits
 
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from reticent import risk
 from reticent.adversaries import Adversary, Assessment, Method, WorstCase, assess_answerable
-from reticent.adversaries.report import assessment_record
+from reticent.adversaries.report import AssessmentRecord, Number, assessment_record
 from reticent.adversaries.witness import Witness
 from reticent.certificates.sentences import Protected, persons, sentence
 from reticent.curves import TradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk.report import MEASURES, AssessmentRecord, Number, Questions
+from reticent.risk.questions import MEASURES, Questions
 from reticent.stopping import checkpoint
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))

@@ -8,6 +8,7 @@ from typing import Any
 from dash import html
 
 from reticent.adversaries import Assessment
+from reticent.adversaries.report import AssessmentRecord, Number
 from reticent.adversaries.screen import ACCURACY, ROUGH
 from reticent.calibration import Target
 from reticent.certificates.declared_text import inert
@@ -20,7 +21,7 @@ from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import record, summary, told
 from reticent.errors import ParameterError, ReticentError
 from reticent.proofs import Claim
-from reticent.risk.report import MEASURES, AssessmentRecord, Number
+from reticent.risk.questions import MEASURES
 from reticent.text import digits
 
 _LONGEST = 500

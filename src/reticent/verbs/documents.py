@@ -24,7 +24,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.chain import chained
 from reticent.records.ledger import RunLedger, held, watched
-from reticent.risk.report import MEASURES, Questions
+from reticent.risk.questions import MEASURES, Questions
 from reticent.verbs.names import ATTACKERS, RELATION, Attackers, Who
 from reticent.verbs.releases import WHOLE, Release
 from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several

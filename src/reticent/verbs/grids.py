@@ -17,12 +17,13 @@ from pydantic import Field
 
 from reticent import __version__
 from reticent.adversaries import Method
+from reticent.adversaries.report import SPOKEN, AssessmentRecord, Number, Record, RiskDocument
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.short import in_short
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import MEASURES, SPOKEN, AssessmentRecord, Measure, Number, Record, RiskDocument
+from reticent.risk.questions import MEASURES, Measure
 from reticent.tasks import Engine, Kept, Local, Progress, Store, Task, execute
 from reticent.text import listed, owners
 from reticent.verbs.names import Who

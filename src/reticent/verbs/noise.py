@@ -11,7 +11,15 @@ from pydantic import Field
 
 from reticent.adversaries import Adversary, Assessment, Method, WorstCase
 from reticent.adversaries.base import ALL
-from reticent.adversaries.report import assessment_record
+from reticent.adversaries.report import (
+    SPOKEN,
+    AssessmentRecord,
+    ConditionRecord,
+    Record,
+    assessment_record,
+    condition_records,
+    strict,
+)
 from reticent.calibration.scale import NoiseScale
 from reticent.calibration.solve import Calibration, UnreachableError
 from reticent.calibration.solve import calibrate as solve
@@ -22,15 +30,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import (
-    SPOKEN,
-    AssessmentRecord,
-    ConditionRecord,
-    Questions,
-    Record,
-    condition_records,
-    strict,
-)
+from reticent.risk.questions import Questions
 from reticent.text import one_of, stated
 from reticent.verbs.names import ATTACKER, ATTACKERS, METHOD, RELATION, WORST, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_named
+from reticent.adversaries.report import SPOKEN, RiskDocument
 from reticent.curves.enclosure import Interval
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import MEASURES, SPOKEN, Questions, RiskDocument
+from reticent.risk.questions import MEASURES, Questions
 from reticent.text import by_whom, escaped, one_of
 from reticent.verbs.names import ATTACKERS, METHOD, RELATION, USUAL, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release

@@ -9,6 +9,7 @@ from typing import Any
 
 from reticent import _check
 from reticent.adversaries import Adversary, Method
+from reticent.adversaries.report import strict
 from reticent.calibration.samplers import Choice, LeftOut, Plan
 from reticent.calibration.samplers import calibrate_samplers as solve
 from reticent.calibration.spelling import forms
@@ -18,7 +19,6 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import conditions_by_whom
-from reticent.risk.report import strict
 from reticent.samplers import SAMPLERS
 from reticent.verbs.names import (
     ATTACKER,

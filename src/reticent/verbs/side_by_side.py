@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from reticent.adversaries import Method
 from reticent.adversaries.base import ALL
+from reticent.adversaries.report import SPOKEN, AssessmentRecord, Number, Record
 from reticent.certificates.check import read_document
 from reticent.certificates.declared_text import inert
 from reticent.certificates.facts import declarations, facts
@@ -23,7 +24,7 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import Claim
-from reticent.risk.report import MEASURES, SPOKEN, AssessmentRecord, Number, Record
+from reticent.risk.questions import MEASURES
 from reticent.text import digits, wrapped
 from reticent.verbs.grids import names_of
 from reticent.verbs.names import ATTACKERS, Attackers, Who

@@ -21,7 +21,7 @@ from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetris
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.risk import advantage, tpr_at_fpr
-from reticent.risk.report import Questions
+from reticent.risk.questions import Questions
 from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("quick_documents", "coarse")
