@@ -167,7 +167,7 @@ def derived_once() -> Iterator[None]:
             patch.setattr(deriving, name, known)
 
         once("assessed", lambda *arguments: tuple(_content(argument) for argument in arguments))
-        once("measures", lambda assessment, questions: (id(assessment), questions))
+        once("assessment_record", lambda assessment, questions: (id(assessment), questions))
         once("curve_points", id)
         yield
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.schema import Declaration, Edition
 from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
+from reticent.cli import main
 from reticent.errors import ArtifactError
 from reticent.facts import Fact, all_facts
 from reticent.facts.base import Rule
@@ -168,6 +170,16 @@ def test_verify_compares_a_ledger_with_what_is_declared() -> None:
         changed = {**document, "declared": {**document["declared"], name: said}}
         found = verify(resealed(changed))
         assert [one.leaf for one in found.differences if found.refuses(one)] == [f"ledger.{name}"]
+
+
+def test_the_command_says_first_that_a_fact_was_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(certify_run(poisson()).to_json())
+    set_at("ledger.segments.0.noise_multiplier", 5.0)(document)
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    with pytest.raises(SystemExit, match="1"):
+        main(["verify", str(tmp_path / "c.json")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.index("it is not that of the other facts") < said.index("headline is")
 
 
 def with_target(noise: float, *stages: float) -> RunLedger:

@@ -226,7 +226,7 @@ def test_ledger_round_trip_and_strictness(make_config, dataset, tmp_path):
         ({"segments": [document["segments"][0] | {"steps": 14}]}, "one entry per step"),
         ({"segments": [document["segments"][0] | {"noise_multiplier": -1.0}]}, "noise_multiplier"),
         ({"surprise": 1}, "unknown key 'surprise'"),
-        ({"schema": "reticent.ledger/1"}, "earlier version"),
+        ({"schema": "reticent.ledger/1"}, "expected reticent.ledger/2"),
         ({"schema": "reticent.ledger/3"}, "schema"),
         ({"segments": [document["segments"][0] | {"noise_multiplier": "1.0x"}]}, "noise_multiplier"),
     ):

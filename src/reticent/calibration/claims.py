@@ -55,9 +55,7 @@ class Attack:
     def claim(self, release: Mechanism, target: Target) -> Interval | None:
         """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
         run = _sampled(release)
-        if run is None:
-            return self._mu(release) if isinstance(target, Mu) else None
-        stated = self.adversary.stated(run, self.neighbouring, self.method)
+        stated = None if run is None else self.adversary.stated(run, self.neighbouring, self.method)
         if stated is not None and stated.mu is not None:
             value = target.of_mu(max(stated.mu, _LEAST_MU))
             return Interval(value, value, value)
@@ -67,7 +65,7 @@ class Attack:
             line = isinstance(target, Advantage)
             value = stated.advantage if line else target.measure(from_advantage(stated.advantage))
             return Interval(value, value, value)
-        if not self.exact or run.noise_multiplier < _LEAST_NOISE or run.sample_rate == 1.0:
+        if run is None or not self.exact or run.noise_multiplier < _LEAST_NOISE or run.sample_rate == 1.0:
             return None
         return target.at(Points(run, self.neighbouring))
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scipy.special import erfcinv, ndtr, ndtri
+from scipy.special import erfcinv, ndtri
 
 from reticent import _check, risk
 from reticent.adversaries import Assessment, Interval
-from reticent.calibration.gaussian import ROOT_EIGHT, clipped, epsilon_at, log_delta_at, mu_at
-from reticent.curves import TradeOff
+from reticent.calibration.gaussian import ROOT_EIGHT, clipped, epsilon_at, mu_at
+from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ParameterError
 from reticent.keywords import hinted
 from reticent.risk.questions import MEASURES
@@ -78,9 +78,9 @@ class Target(ABC):
         """The risk where the true positive rate at ``at_fpr`` is ``power``: grows with it."""
         return power
 
-    @abstractmethod
     def of_mu(self, mu: float) -> float:
-        """``measure`` of the Gaussian curve with ``mu`` > 0, in microseconds."""
+        """``measure`` of the Gaussian curve with ``mu`` > 0."""
+        return self.measure(GaussianTradeOff(mu))
 
     @abstractmethod
     def equivalent_mu(self, achieved: float) -> float:
@@ -115,9 +115,6 @@ class _AtThreshold(Target):
     def at(self, points: Points) -> Interval | None:
         return mapped(points.delta(self.threshold), self.of_delta)
 
-    def of_mu(self, mu: float) -> float:
-        return self.of_delta(math.exp(log_delta_at(mu, self.threshold)))
-
     def equivalent_mu(self, achieved: float) -> float:
         delta = self.delta_of(achieved)
         return mu_at(self.threshold, math.log(delta) if delta > 0.0 else -math.inf)
@@ -150,10 +147,7 @@ class BayesSecurity(_AtThreshold):
     def of_delta(self, delta: float) -> float:
         return 1.0 - delta
 
-    def of_mu(self, mu: float) -> float:  # accurate next to 0, as is its inverse
-        return math.erfc(mu / ROOT_EIGHT)
-
-    def equivalent_mu(self, achieved: float) -> float:
+    def equivalent_mu(self, achieved: float) -> float:  # accurate next to 0
         return clipped(ROOT_EIGHT * float(erfcinv(achieved)))
 
 
@@ -201,9 +195,6 @@ class _AtRate(Target):
 
     def at(self, points: Points) -> Interval | None:
         return mapped(points.power(self.at_fpr, lambda power: self.met_by(self.of_power(power))), self.of_power)
-
-    def of_mu(self, mu: float) -> float:
-        return self.of_power(float(ndtr(ndtri(self.at_fpr) + mu)))
 
     def equivalent_mu(self, achieved: float) -> float:
         return clipped(float(ndtri(min(self.power_of(achieved), 1.0)) - ndtri(self.at_fpr)))
@@ -323,7 +314,7 @@ class EpsilonAtDelta(Target):
     def at(self, points: Points) -> Interval | None:
         return points.epsilon(self.delta)
 
-    def of_mu(self, mu: float) -> float:
+    def of_mu(self, mu: float) -> float:  # a search on the curve takes a millisecond, as long as the whole calibration
         return epsilon_at(mu, math.log(self.delta))
 
     def equivalent_mu(self, achieved: float) -> float:
@@ -343,9 +334,6 @@ class Mu(Target):
 
     def of(self, assessment: Assessment) -> Interval:
         return assessment.mu()
-
-    def of_mu(self, mu: float) -> float:
-        return mu
 
     def equivalent_mu(self, achieved: float) -> float:
         return clipped(achieved)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from reticent.auditing import Design, NormalScores, Ranks, Scores
 from reticent.auditing.claims import TangentTable
@@ -49,13 +48,7 @@ def detectable(scores: Scores, confidence: float, rule: object = None) -> Detect
     rule = rule or BetweenValues.of(scores)
     by_order = rule is None or isinstance(rule, NormalScores)
     levels = rule.levels if isinstance(rule, Ranks) else Ranks().levels
-    return _detectable(len(scores.member), len(scores.non_member), confidence, levels, by_order)
-
-
-@lru_cache(maxsize=16)  # the page of an audit in each language asks for the same sizes
-def _detectable(
-    members: int, others: int, confidence: float, levels: tuple[float, ...], by_order: bool
-) -> Detectable | None:
+    members, others = len(scores.member), len(scores.non_member)
     guessing, share = TangentTable(GaussianTradeOff(0.0)), (1.0 - confidence) / len(levels)
 
     def power(mu: float) -> float:

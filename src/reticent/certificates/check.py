@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from reticent.certificates.facts import unsupported
-from reticent.certificates.schema import LARGEST_FILE, Certificate
+from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import STOP, persons
 from reticent.certificates.verify import Verification, verify
 from reticent.certificates.words import denied
 from reticent.errors import ArtifactError
 from reticent.facts.checkpoints import kept
 from reticent.io.files import read_text, sha256_file
-from reticent.io.strict import loads
+from reticent.io.strict import LARGEST_FILE, loads
 from reticent.io.times import moment
 
 
@@ -102,11 +102,10 @@ def check(
     document, problems = read_document(certificate) if isinstance(certificate, Path) else (certificate, [])
     refuse_without_key(signature, key, threshold)
     verification = verify(document, tolerance=tolerance, progress=progress)
-    problems += [*_expired(document), *signature_problems(document, key, signature, threshold)]
+    unsigned, signed = _told_of_keys(document, key, signature, threshold) if key else ([], [])
     other, same = ([], []) if weights is None else _told_of(document, weights)
-    problems += other
-    compared = [f"Signed with the key of {one}." for one in (_signers(document, key, signature) if key else ())]
-    compared += same
+    problems += [*_expired(document), *unsigned, *other]
+    compared = [*(f"Signed with the key of {one}." for one in signed), *same]
     if opening is not None:
         from reticent.certificates.opening import check_opening
 
@@ -163,40 +162,38 @@ def signature_problems(
     Raises:
         ArtifactError: a file cannot be read, or the threshold fits no number of keys.
     """
-    if not key:
-        return []
-    from reticent.certificates.signature import check_threshold, load_envelope
-    from reticent.signing.keys import key_id, load_public_key
+    return _told_of_keys(document, key, detached, threshold)[0] if key else []
 
-    keys = list(dict.fromkeys(key))
-    wanted = check_threshold(keys, threshold)
+
+def _told_of_keys(
+    document: Certificate, key: Sequence[Path], detached: Path | None, threshold: int | None
+) -> tuple[list[str], list[Path]]:
+    """Why too few of these keys signed, and the files of those that did; two files of one key count once."""
+    from reticent.certificates.signature import check_threshold, load_envelope, signers
+    from reticent.signing.keys import key_id, key_text, load_public_key
+
+    keys = {path: load_public_key(path) for path in key}
+    wanted = check_threshold(list(keys), threshold)
     if not document.signatures and detached is None:
-        return ["the document is not signed"]
-    signed = _signers(document, keys, detached)
-    if len(signed) >= wanted:
-        return []
-    missing = ", ".join(f"{one} ({key_id(load_public_key(one))[:16]}...)" for one in keys if one not in signed)
-    enough = "" if wanted == len(keys) else f" ({len(signed)} of {wanted} that are enough)"
-    there = document.signatures if detached is None else load_envelope(detached).signatures
-    if {key_id(load_public_key(one)) for one in keys if one not in signed} <= {one.keyid for one in there}:
-        return [f"the signature of the key {missing} does not fit this document: one of both was changed{enough}"]
-    named = ", ".join(f"{one.keyid[:16]}..." for one in there)
-    return [f"the document is not signed with the key {missing}{enough}; its signature names {named}"]
-
-
-def _signers(document: Certificate, key: Sequence[Path], detached: Path | None) -> list[Path]:
-    """The files of the keys that signed; two files of one key count once."""
-    from reticent.certificates.signature import load_envelope, signers
-    from reticent.signing.keys import key_text, load_public_key
-
-    keys = list(dict.fromkeys(key))
-    public = {key_text(loaded): (path, loaded) for path in reversed(keys) for loaded in [load_public_key(path)]}
+        return ["the document is not signed"], []
     envelope = None if detached is None else load_envelope(detached)
     try:
-        found = signers(document, [loaded for _, loaded in public.values()], envelope)
-    except ArtifactError:
-        return []
-    return [path for path in keys if any(public[text][0] == path for text in found)]
+        found = signers(document, keys.values(), envelope)
+    except ArtifactError:  # the envelope is around another document
+        found = []
+    signed = [next(path for path in keys if key_text(keys[path]) == one) for one in found]
+    if len(signed) >= wanted:
+        return [], signed
+    ids = {path: key_id(public) for path, public in keys.items() if path not in signed}
+    missing = ", ".join(f"{path} ({one[:16]}...)" for path, one in ids.items())
+    enough = "" if wanted == len(keys) else f" ({len(signed)} of {wanted} that are enough)"
+    there = [one.keyid for one in (document.signatures if envelope is None else envelope.signatures)]
+    if set(ids.values()) <= set(there):
+        return [
+            f"the signature of the key {missing} does not fit this document: one of both was changed{enough}"
+        ], signed
+    named = ", ".join(f"{one[:16]}..." for one in there)
+    return [f"the document is not signed with the key {missing}{enough}; its signature names {named}"], signed
 
 
 def _expired(document: Certificate) -> list[str]:

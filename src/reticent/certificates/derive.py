@@ -17,7 +17,7 @@ from reticent import records as ledgers
 from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.adversaries.codec import parameters
 from reticent.adversaries.from_ledger import assess_seen
-from reticent.adversaries.report import assessment_record, condition_texts, measures
+from reticent.adversaries.report import assessment_record, condition_texts
 from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
 from reticent.certificates.rounding import COMPUTED, Path, Settle, leaves, settled, stated
@@ -89,9 +89,9 @@ def derive(
         UnsupportedError, ParameterError: an attacker cannot be answered.
         DominanceError: a curve came out stronger than the worst case: a bug.
     """
-    reader = _Reader(inputs.questions, settle or _rounded, persons(mechanism_record(inputs.mechanism)))
+    how = inputs.questions, settle or _rounded, persons(mechanism_record(inputs.mechanism))
     assessments = enumerate(_assessments(inputs, found, progress))
-    return assemble(inputs, [reader.read(index, assessment) for index, assessment in assessments])
+    return assemble(inputs, [_read(assessment, index, *how) for index, assessment in assessments])
 
 
 def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certificate:
@@ -130,24 +130,16 @@ def curve_points(curve: TradeOff) -> CurvePoints:
     return CurvePoints(fpr=fpr.tolist(), fnr=np.clip(fnr, 0, 1).tolist(), tpr=np.clip(tpr, 0, 1).tolist())
 
 
-class _Reader:
-    """Reads numbers off curves, once for each curve: several attackers share the worst case."""
-
-    def __init__(self, questions: Questions, settle: Settle, records: Protected) -> None:
-        self._questions, self._settle, self._records = questions, settle, records
-        self._known: dict[Any, tuple[Assessment, dict[str, Any], CurvePoints]] = {}
-
-    def read(self, index: int, assessment: Assessment) -> CertifiedAssessment:
-        key = (id(assessment.curve), id(assessment.truth), assessment.mu_limits, assessment.adversary.every_test)
-        if key not in self._known:  # the assessment is kept, so that its identity stays its own
-            self._known[key] = (assessment, measures(assessment, self._questions), curve_points(assessment.curve))
-        _, measured, curve = self._known[key]
-        record = assessment_record(assessment, self._questions, measured)
-        fields = {**record.model_dump(), "curve": curve.model_dump()}
-        place = ("assessments", str(index))
-        fields |= {name: stated(fields[name], self._settle, (*place, name)) for name in COMPUTED}
-        draft = CertifiedAssessment(**fields, sentence=None, do_not_publish=assessment.data_dependent)
-        return draft.model_copy(update={"sentence": sentence(draft, self._records)})
+def _read(
+    assessment: Assessment, index: int, questions: Questions, settle: Settle, records: Protected
+) -> CertifiedAssessment:
+    """Every number of an assessment, as the document states it at its place among the others."""
+    record, curve = assessment_record(assessment, questions), curve_points(assessment.curve)
+    fields = {**record.model_dump(), "curve": curve.model_dump()}
+    place = ("assessments", str(index))
+    fields |= {name: stated(fields[name], settle, (*place, name)) for name in COMPUTED}
+    draft = CertifiedAssessment(**fields, sentence=None, do_not_publish=assessment.data_dependent)
+    return draft.model_copy(update={"sentence": sentence(draft, records)})
 
 
 def _rounded(path: Path, computed: float) -> float:

@@ -21,9 +21,7 @@ def inputs_of(certificate: Certificate) -> Inputs:
     Raises:
         ArtifactError: it names a mechanism, attacker, question or ledger that does not exist or is out of bounds.
     """
-    ledger = certificate.ledger
-    _check_ledger(certificate)
-    mechanism = mechanism_of(certificate.mechanism) if ledger is None else within_reach(ledger.mechanism())
+    ledger, mechanism = certificate.ledger, _released(certificate)
     _check_releases(certificate, mechanism)
     asked = tuple(
         (adversary_of(record.adversary, record.parameters), _relation(record.neighbouring))
@@ -42,16 +40,17 @@ def inputs_of(certificate: Certificate) -> Inputs:
     )
 
 
-def _check_ledger(certificate: Certificate) -> None:
+def _released(certificate: Certificate) -> Mechanism:
+    """What the ledger says was released, or the document where it has none."""
     ledger = certificate.ledger
     if ledger is None:
-        return
+        return mechanism_of(certificate.mechanism)
     if certificate.edition is Edition.COMPLETE and ledger.diagnostics is None:
         raise ArtifactError("ledger.diagnostics is missing")
     try:
         steps = max(ledger.steps, ledger.counted)
         mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": steps})
-        ledger.mechanism()
+        return within_reach(ledger.mechanism())
     except ArtifactError:
         raise
     except (ReticentError, ValueError, OverflowError) as error:

@@ -48,7 +48,6 @@ REGISTER = "application/vnd.reticent.register+json"
 LONGEST = 500
 """Characters of a name or a budget."""
 TORN = "its last line is torn, by a full disk or a kill: it was never entered, and the next one takes its place"
-_LARGEST = 64 << 20
 _FIRST = "0" * 64
 _Text = Annotated[str, Field(min_length=1, max_length=LONGEST)]
 
@@ -177,7 +176,7 @@ def read_register(path: Path, keys: Sequence[Ed25519PublicKey], head: str | None
         ArtifactError: it cannot be read, a line was changed, left out, put elsewhere or signed by somebody else, or the
             one with this ``head`` is not in it.
     """
-    return _parsed(read_bytes(path, _LARGEST), str(path), [key_text(key) for key in keys], head)
+    return _parsed(read_bytes(path, strict.LARGEST_FILE), str(path), [key_text(key) for key in keys], head)
 
 
 def open_register(path: Path, opened: Opened, time: str, key: Ed25519PrivateKey) -> Register:
@@ -222,7 +221,7 @@ def enter(
     """
     trusted = [key_text(one) for one in (key.public_key(), *keys)]
     with path.open("r+b", buffering=0) as stream, held(stream.fileno(), path):
-        content = read_bytes(path, _LARGEST)
+        content = read_bytes(path, strict.LARGEST_FILE)
         register = _parsed(content, str(path), trusted, head)
         several = certificate if isinstance(certificate, Mapping) else {"": certificate}
         whole = register

@@ -33,8 +33,6 @@ from reticent.proofs import Status
 from reticent.text import Brief
 
 CERTIFICATE_SCHEMA: Literal["reticent.certificate/4"] = "reticent.certificate/4"
-_OLDER = {f"reticent.certificate/{number}" for number in range(4)}
-LARGEST_FILE = 64 * 2**20
 _MOST_ASSESSMENTS = 32
 _MOST_QUESTIONS = 16
 _MOST_POINTS = 256
@@ -304,11 +302,8 @@ class Certificate(Brief, Record):
         """From JSON data in one normal form: nothing that is shown depends on the order of keys, nor on 1 or 1.0.
 
         Raises:
-            ArtifactError: it is not a certificate, or one of an older format.
+            ArtifactError: it is not a certificate of this format.
         """
-        schema = document.get("schema") if isinstance(document, dict) else None
-        if isinstance(schema, str) and schema in _OLDER:
-            raise ArtifactError(f"{where}: is {schema}, which this version does not read: make it again (certify)")
         return validated(cls, _normal(document), where)
 
     @classmethod
@@ -318,7 +313,7 @@ class Certificate(Brief, Record):
         Raises:
             ArtifactError: the file is missing, too large, not strict JSON, or not a certificate.
         """
-        return cls.parse(load(path, LARGEST_FILE), str(path))
+        return cls.parse(load(path), str(path))
 
 
 def content_hash(certificate: Certificate) -> str:

@@ -14,12 +14,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from reticent.certificates.schema import Certificate, Signature
 from reticent.errors import ArtifactError
-from reticent.io.strict import canonical, load
+from reticent.io.strict import canonical
 from reticent.signing import envelope
 from reticent.signing.envelope import Envelope, Signed
 from reticent.signing.keys import key_id, key_text, verifies
-
-_LARGEST_ENVELOPE = 96 * 2**20
 
 
 def payload(certificate: Certificate) -> bytes:
@@ -53,7 +51,7 @@ def load_envelope(path: Path) -> Envelope:
     Raises:
         ArtifactError: the file is missing or holds no envelope of a certificate.
     """
-    return envelope.parse(load(path, _LARGEST_ENVELOPE), envelope.CERTIFICATE, str(path))
+    return envelope.load(path, envelope.CERTIFICATE)
 
 
 def false_signatures(certificate: Certificate) -> list[str]:

@@ -93,18 +93,6 @@ Rule = Callable[["RunLedger"], Found]
 """Finds facts that cannot be true together; its docstring says what must hold."""
 
 
-def _nothing(_run: RunLedger, reading: Reading) -> Reading:
-    return reading
-
-
-def _never(_data: Any) -> Iterable[Any]:
-    return ()
-
-
-def _for_nobody(_run: RunLedger) -> Mapping[str, Status]:
-    return {}
-
-
 @dataclass(frozen=True, repr=False)
 class Fact:
     """One thing that a reader of a run must know.
@@ -130,12 +118,14 @@ class Fact:
     shown: Shown | None = field(default=None, compare=False)
     ours: bool = field(default=False, compare=False, kw_only=True)
     stated: Any = field(default=Seen, compare=False, kw_only=True)
-    effect: Effect = field(default=_nothing, compare=False, kw_only=True)
-    vouches: Callable[[RunLedger], Mapping[str, Status]] = field(default=_for_nobody, compare=False, kw_only=True)
+    effect: Effect = field(default=lambda _run, reading: reading, compare=False, kw_only=True)
+    vouches: Callable[[RunLedger], Mapping[str, Status]] = field(default=lambda _run: {}, compare=False, kw_only=True)
     watched: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
     trained: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
     silent: Mapping[str, Shown] = field(default_factory=dict, compare=False, kw_only=True)
-    shows: Callable[[Any], Iterable[tuple[Message, Message]]] = field(default=_never, compare=False, kw_only=True)
+    shows: Callable[[Any], Iterable[tuple[Message, Message]]] = field(
+        default=lambda _value: (), compare=False, kw_only=True
+    )
     ran_here: bool = field(default=False, compare=False, kw_only=True)
     cause: str = field(default="", compare=False, kw_only=True)
 

@@ -61,10 +61,6 @@ class SelectionRecord(Closed):
         """The best of several runs."""
         return mechanism_of(self.mechanism)
 
-    def cases(self) -> tuple[Mechanism, ...]:
-        """What a run may have released: one mechanism for each kind of setting."""
-        return self.release().base.settings
-
 
 def _problems(ledger: RunLedger) -> Found:
     """Where this run is the best of several, it had a setting of their list, and fresh noise."""
@@ -77,11 +73,10 @@ def _problems(ledger: RunLedger) -> Found:
         yield "selection", "is of runs that take all their steps, and whose steps may be seen"
     if any(ledger.asked.get(name) is not None for name in ("trace", "sensitive")):
         yield "selection", "goes with no trace and no measurement of an attribute"
-    noisy = [_score_noise(case) for case in stated.cases()]
-    if any(noise != stated.score_noise for noise in noisy):
+    cases = stated.release().base.settings
+    if any(_score_noise(case) != stated.score_noise for case in cases):
         yield "selection.score_noise", "is not that of each run"
-    ran = _steps(ledger.one_run())
-    if all(_steps(case) != ran for case in stated.cases()):
+    if _steps(ledger.one_run()) not in map(_steps, cases):
         yield "selection.mechanism", "has no setting that is that of this run"
 
 

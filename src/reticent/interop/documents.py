@@ -12,7 +12,6 @@ from reticent.mechanisms import Mechanism
 from reticent.records.ledger import RunLedger, ledger_of
 from reticent.text import printable
 
-_LARGEST = 64 << 20
 _DEEPEST = 32
 
 
@@ -22,7 +21,7 @@ def read_release(path: Path) -> Mechanism | RunLedger:
     Raises:
         ArtifactError, UnsupportedError: as for ``read_statement``; or a ledger contradicts itself.
     """
-    return release_from(strict.load(path, _LARGEST), str(path))
+    return release_from(strict.load(path), str(path))
 
 
 def release_from(document: Any, where: str) -> Mechanism | RunLedger:
@@ -46,7 +45,7 @@ def read_statement(path: Path) -> Mechanism | RunLedger:
         ArtifactError: it is missing, no strict JSON, or none of these.
         UnsupportedError: the event or process has no counterpart, or dp_accounting is not installed.
     """
-    return statement(strict.load(path, _LARGEST), str(path))
+    return statement(strict.load(path), str(path))
 
 
 def statement(document: Any, where: str) -> Mechanism | RunLedger:

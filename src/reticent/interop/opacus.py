@@ -122,8 +122,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         Raises:
             ParameterError: noise is negative or the rate outside (0, 1].
         """
-        noise = _check.non_negative(noise_multiplier=noise_multiplier)
-        rate = _check.rate(sample_rate=sample_rate)
+        noise, rate, _ = _segment(noise_multiplier, sample_rate, 1)
         if self.history and self.history[-1][:2] == (noise, rate):
             self.history[-1] = (noise, rate, self.history[-1][2] + 1)
         else:

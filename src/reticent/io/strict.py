@@ -18,6 +18,8 @@ _MOST_OBJECTS = 5_000
 _MOST_LISTS = 1_000_000
 _MOST_VALUES = 8_000_000
 """A run of a million steps states two numbers for each: more than this is nobody's document."""
+LARGEST_FILE = 64 << 20
+"""Bytes of a document."""
 LARGEST_INTEGER = 2**53 - 1
 """Beyond it not every reader of JSON keeps a whole number; documents that are signed hold it as text."""
 # Possessive, and a text that never ends runs to the end: one pass over any text.
@@ -66,7 +68,7 @@ def portable(value: Any) -> Any:
     return value if abs(value) <= LARGEST_INTEGER else str(value)
 
 
-def load(path: Path, limit: int) -> Any:
+def load(path: Path, limit: int = LARGEST_FILE) -> Any:
     """The document in a plain file of at most ``limit`` bytes.
 
     Raises:

@@ -81,13 +81,11 @@ class RandomisedResponse(Mechanism):
 @lru_cache(maxsize=64)  # equal releases are counted together
 def _pair(flip: float, releases: int) -> pairs.CurvePair:
     """The number of yes answers is sufficient: Binomial(releases, flip) against Binomial(releases, 1 - flip)."""
-    from scipy.special import gammaln, xlogy  # lists of mechanisms are read without them
-
-    from reticent.curves import LogErrors, PolygonTradeOff
+    from reticent.curves import LogErrors, PolygonTradeOff  # lists of mechanisms are read without them
+    from reticent.curves.binomial import log_masses
 
     yes = np.arange(releases, -1, -1)  # the answers that an attacker accuses, the strongest evidence first
-    ways = gammaln(releases + 1.0) - gammaln(yes + 1.0) - gammaln(releases - yes + 1.0)
-    absent = ways + xlogy(yes, flip) + (releases - yes) * np.log1p(-flip)
+    absent = log_masses(releases, flip)[yes]
     fpr = np.append(-np.inf, np.logaddexp.accumulate(absent))
     tnr = np.append(np.logaddexp.accumulate(absent[::-1])[::-1], -np.inf)
     fpr[-1] = tnr[0] = 0.0

@@ -43,8 +43,6 @@ from reticent.text import Brief, printable
 
 LEDGER_SCHEMA: Literal["reticent.ledger/2"] = "reticent.ledger/2"
 
-_BEFORE = ("reticent.ledger/1", "reticent.watch/1")
-_LARGEST = 64 << 20
 _MOST_SEGMENTS = 4096
 _MOST_FACTS = 200
 _READABLE_STEPS = 10_000
@@ -349,7 +347,7 @@ def read_ledger(path: Path) -> RunLedger:
     Raises:
         ArtifactError: the file is missing, too large, not strict JSON, or no ledger.
     """
-    return ledger_of(strict.load(path, _LARGEST), str(path))
+    return ledger_of(strict.load(path), str(path))
 
 
 def ledger_of(document: Any, where: str) -> RunLedger:
@@ -358,10 +356,6 @@ def ledger_of(document: Any, where: str) -> RunLedger:
     Raises:
         ArtifactError: it is none.
     """
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema in _BEFORE:
-        again = "run the training again with this version of reticent"
-        raise ArtifactError(f"{where}: a ledger of an earlier version ({schema}): {again}")
     return validated(RunLedger, document, where)
 
 

@@ -10,6 +10,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -26,6 +27,8 @@ CERTIFICATE = "application/vnd.reticent.certificate+json"
 RUN = "application/vnd.reticent.run+json"
 LEDGER = "application/vnd.reticent.ledger+json"
 MOST_SIGNATURES = 16
+LARGEST = strict.LARGEST_FILE * 3 // 2
+"""Bytes of the file of an envelope: base 64 takes a third more than what it holds."""
 _Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$")]
 
 
@@ -106,6 +109,15 @@ def parse(document: object, kind: str, where: str) -> Envelope:
     if found.payloadType != kind:
         raise ArtifactError(f"{where}: the envelope holds another type of document, not {kind}")
     return Envelope(_decoded(found.payload), found.payloadType, found.signatures)
+
+
+def load(path: Path, kind: str) -> Envelope:
+    """The envelope in a file; ``kind`` as for ``parse``.
+
+    Raises:
+        ArtifactError: the file cannot be read, or holds none of this type.
+    """
+    return parse(strict.load(path, LARGEST), kind, str(path))
 
 
 def _decoded(text: str) -> bytes:

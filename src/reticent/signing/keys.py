@@ -123,7 +123,7 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
         raise ArtifactError(f"{path} holds no public key in PEM form") from None
     if not isinstance(key, Ed25519PublicKey):
         raise ArtifactError(f"{path} holds no Ed25519 key")
-    wrong = curve25519.why_not(_raw(key))
+    wrong = curve25519.why_not(key.public_bytes_raw())
     if wrong is not None:
         raise ArtifactError(f"{path}: the key {wrong}")
     return key
@@ -131,7 +131,7 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
 
 def key_text(key: Ed25519PublicKey) -> str:
     """The 32 bytes of a public key as 64 hexadecimal digits."""
-    return _raw(key).hex()
+    return key.public_bytes_raw().hex()
 
 
 def key_id(key: Ed25519PublicKey | str) -> str:
@@ -140,7 +140,7 @@ def key_id(key: Ed25519PublicKey | str) -> str:
     Args:
         key: itself, or its 64 hexadecimal digits.
     """
-    raw = bytes.fromhex(key) if isinstance(key, str) else _raw(key)
+    raw = bytes.fromhex(key) if isinstance(key, str) else key.public_bytes_raw()
     return hashlib.sha256(raw).hexdigest()
 
 
@@ -159,7 +159,3 @@ def verifies(public_key: str, signature: bytes, message: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _raw(key: Ed25519PublicKey) -> bytes:
-    return key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)

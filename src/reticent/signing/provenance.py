@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
-from reticent.io.strict import load
 from reticent.signing import envelope
 from reticent.signing.keys import key_id, key_text
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 SIGNATURE = "provenance.dsse.json"
 """In the folder of a run: the envelope over its manifest."""
-_LARGEST = 96 << 20
 
 
 def sealed(record: bytes, kind: str, key: Ed25519PrivateKey) -> bytes:
@@ -52,8 +50,8 @@ def signer(
         if required:
             raise ArtifactError(f"{record}: nobody signed it when the run ended: {place.name} is missing")
         return None
-    found = envelope.parse(load(place, _LARGEST), kind, str(place))
-    if found.payload != read_bytes(record, _LARGEST):
+    found = envelope.load(place, kind)
+    if found.payload != read_bytes(record, envelope.LARGEST):
         raise ArtifactError(f"{record} was changed after it was signed: {place.name} has another")
     signed = found.signers(key_text(key) for key in keys)
     if not signed:

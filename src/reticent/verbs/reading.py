@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from reticent.certificates.schema import LARGEST_FILE, Certificate
 from reticent.errors import ArtifactError
 from reticent.io import strict
 from reticent.io.models import validated
+from reticent.io.strict import LARGEST_FILE, Certificate
 from reticent.lazy import kinds
 from reticent.text import one_of, printable
 from reticent.verbs.request import path_said
