@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from reticent.certificates.schema import Certificate
 from reticent.errors import ArtifactError
 from reticent.io import strict
 from reticent.io.models import validated
-from reticent.io.strict import LARGEST_FILE, Certificate
 from reticent.lazy import kinds
 from reticent.text import one_of, printable
 from reticent.verbs.request import path_said
@@ -32,7 +32,7 @@ def read(what: Path | str) -> Any:
     """
     text = isinstance(what, str) and what.lstrip().startswith("{")
     where = "the document" if text else str(what)
-    document = strict.loads(str(what), where) if text else strict.load(path_said("what", what), LARGEST_FILE)
+    document = strict.loads(str(what), where) if text else strict.load(path_said("what", what))
     schema, known = str(document.get("schema")) if isinstance(document, dict) else "", documents()
     if schema not in known:
         raise ArtifactError(f"{where}: its schema {printable(repr(schema), 60)} is not {one_of(schema, known)}")
