@@ -43,7 +43,7 @@ class Precision(Enum):
 
 @dataclass(frozen=True)
 class Distances:
-    """Clipped gradients of a block of records, in units of the clip norm; overwritten by the next block.
+    """Clipped gradients of a block of records, in units of the clip norm.
 
     Attributes:
         first: position of the block's first record.
