@@ -17,7 +17,6 @@ from pathlib import Path
 
 from reticent.errors import ArtifactError
 
-_CHUNK = 1 << 20
 _TURNS, _TURN = 200, 0.05
 _STRAY = re.compile(r"\.(.+)\.partial-[0-9a-f]{16}", re.DOTALL)
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -78,11 +77,8 @@ def open_plain(path: Path, *, follow: bool = True) -> Iterator[int]:
 
 def sha256_file(path: Path) -> str:
     """SHA-256 of a file's bytes as 64 hexadecimal digits."""
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_start(path: Path, count: int) -> bytes:
