@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 from torch import nn
 from torch.nn.functional import group_norm, layer_norm, pad
@@ -15,30 +13,6 @@ from reticent.sensitivity.gram import (
     squared_distances,
     squares_to_mean,
 )
-
-
-class Factors(Protocol):
-    """Gradients of a part of one layer for a block of records with n completions each."""
-
-    def squared_norms(self) -> torch.Tensor:
-        """(records * n,)."""
-        ...
-
-    def scale(self, factors: torch.Tensor) -> torch.Tensor:
-        """As ``Engine.scale``, (records,); ``factors`` are what clips, (records, n)."""
-        ...
-
-    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        """Products of scaled, centred gradients, (records, n, n); ``scale`` is (records, n). Called once, last."""
-        ...
-
-    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
-        """Squared distances of scaled gradients to their mean, (records, n). Called instead of ``centred_gram``."""
-        ...
-
-    def bytes(self) -> int:
-        """Memory held."""
-        ...
 
 
 def measured(parts: list[Factors], scale: torch.Tensor, norms: torch.Tensor, *, pairs: bool) -> Measured:
@@ -86,26 +60,34 @@ def factors_of(module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, rec
 
 
 class VectorLinear:
-    """A linear layer on one vector: e a^T."""
+    """A linear layer on one vector, e a^T, for a block of records with n completions each."""
 
     def __init__(self, a: torch.Tensor, e: torch.Tensor, records: int, *, bias: bool) -> None:
         self._a, self._e, self._bias = a.reshape(records, -1, a.shape[-1]), e.reshape(records, -1, e.shape[-1]), bias
 
     def squared_norms(self) -> torch.Tensor:
-        """From ``|e|^2 (|a|^2 + 1)``; no gradient is formed."""
+        """(records * n,), from ``|e|^2 (|a|^2 + 1)``; no gradient is formed."""
         return ((row_squares(self._a) + float(self._bias)) * row_squares(self._e)).flatten()
 
     def scale(self, factors: torch.Tensor) -> torch.Tensor:
-        """The longest input, bias included, times the longest error."""
+        """The longest input, bias included, times the longest error, (records,).
+
+        Args:
+            factors: what clips, (records, n).
+        """
         sizes, squares = row_squares(self._a) + float(self._bias), row_squares(self._e) * factors.square()
         return sizes.amax(1) * squares.amax(1)
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        """From the centred factors, so that nothing large cancels."""
+        """Products of scaled, centred gradients, (records, n, n), from centred factors: nothing large cancels.
+
+        Args:
+            scale: what clips, (records, n).
+        """
         return linear_gram(self._a, self._e * scale[:, :, None], bias=self._bias)
 
     def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
-        """From the centred factors too."""
+        """Squared distances of scaled gradients to their mean, (records, n), from centred factors too."""
         first = self._a[:, 0]
         size = row_squares(first)[:, None] + float(self._bias)
         return squares_to_mean(self._a - first[:, None], first, size, self._e * scale[:, :, None])
@@ -116,7 +98,10 @@ class VectorLinear:
 
 
 class Explicit:
-    """The gradient itself, (records * n, parameters), contiguous; overwritten by ``centred_gram``."""
+    """The gradient itself, (records * n, parameters), contiguous, asked as ``VectorLinear`` is.
+
+    ``centred_gram`` and ``squares_to_mean`` overwrite it: one of them is called, once, last.
+    """
 
     def __init__(self, g: torch.Tensor, records: int) -> None:
         self._g = g.view(records, len(g) // records, -1)
@@ -147,6 +132,10 @@ class Explicit:
     def bytes(self) -> int:
         """Of the gradient."""
         return self._g.nbytes
+
+
+Factors = VectorLinear | Explicit
+"""Gradients of a part of one layer."""
 
 
 def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool) -> list[Factors]:
