@@ -21,8 +21,7 @@ from benchmarks._rows import Row, interleave, limit, main, spread
 from reticent import data
 from reticent.attacks.shadow import ShadowPlan, train_shadow_models
 from reticent.attacks.shadow_training import BLOCK
-from reticent.attacks.stacked import StackedMLP, rows_in
-from reticent.sensitivity.gram import Workspace
+from reticent.attacks.stacked import StackedMLP
 from reticent.tasks import Store
 from reticent.training import parse_config
 from reticent.training.models import build_model
@@ -85,11 +84,9 @@ class Training:
     def at_once(self) -> None:
         """Ours, in the blocks in which shadow models are trained."""
         weights = torch.full((BLOCK, BATCH), 1.0 / BATCH)
-        of_records, of_labels = Workspace(self.features), Workspace(self._labels)
         for number, (block, optimiser) in enumerate(zip(self.blocks, self._jointly, strict=True)):
             for batch in self.batches[:, BLOCK * number : BLOCK * (number + 1)]:
-                x, y = rows_in(of_records, self.features, batch), rows_in(of_labels, self._labels, batch)
-                block.add_gradients(x, y, weights, None)
+                block.add_gradients(self.features[batch], self._labels[batch], weights, None)
                 optimiser.step()
 
 

@@ -260,12 +260,12 @@ def test_layered_engine_leaves_the_wrapper_alone():
 
 def test_gram_example_by_hand():
     """<G_i, G_j> = (a_i.a_j + 1) e_i.e_j: [[1.5, 1], [1, 8]] and distance 2.7386 in the reference vectors."""
-    from reticent.sensitivity.gram import Workspace, linear_gram, squared_distances
+    from reticent.sensitivity.gram import linear_gram, squared_distances
 
     a, e = torch.tensor([[[1.0, 2.0], [0.0, -1.0]]]).double(), torch.tensor([[[0.5], [-2.0]]]).double()
     wide = torch.cat([e, torch.zeros(1, 2, 2).double()], dim=2)
     for errors in (e.clone(), wide):
-        squared = squared_distances(linear_gram(a, errors, torch.ones_like(errors[..., :1]), Workspace(a), bias=True))
+        squared = squared_distances(linear_gram(a, errors, bias=True))
         assert float(squared[0, 0, 1].sqrt()) == pytest.approx(2.73861278752583057, rel=1e-12, abs=0)
 
 

@@ -176,7 +176,7 @@ def test_linked_subfolders_are_refused_before_anything_is_deleted(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "file").write_text("keep")
-    (tmp_path / "run" / "partial").symlink_to(tmp_path / "precious")
+    (tmp_path / "run" / "tasks").symlink_to(tmp_path / "precious")
     with pytest.raises(ArtifactError, match="link"):
         Store(tmp_path / "run")
     assert (tmp_path / "precious" / "file").read_text() == "keep"

@@ -87,7 +87,7 @@ def test_two_writers_of_one_task_agree(tmp_path):
     store.save(task, {"x": np.zeros(2)})
     store.save(task, {"x": np.ones(2)})
     assert np.array_equal(store.load(task)["x"], np.zeros(2))
-    assert not any((tmp_path / "partial").iterdir())
+    assert [path.name for path in (tmp_path / "tasks").iterdir()] == [task.key]
 
 
 def hold(path: str, ready: multiprocessing.Event, leave: multiprocessing.Event) -> None:
@@ -114,16 +114,16 @@ def test_one_process_at_a_time_hands_out_work(tmp_path):
 def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
     store = Store(tmp_path)
     execute([], double, store)
-    (tmp_path / "partial" / "task-x").mkdir()
-    (tmp_path / "partial" / "task-x" / "result.safetensors").write_bytes(b"half")
-    (tmp_path / "partial" / "task-mine").mkdir()
-    (tmp_path / "partial" / "task-mine" / "notes.txt").write_bytes(b"keep")
-    (tmp_path / "partial" / "my own").mkdir()
+    half = tmp_path / "tasks" / f".{Task('t', {}).key}.partial-0123456789abcdef"
+    half.mkdir()
+    (half / "result.safetensors").write_bytes(b"half")
+    (tmp_path / "tasks" / ".mine").mkdir()
+    (tmp_path / "tasks" / "my own").mkdir()
     (tmp_path / ".manifest.json.partial-0123456789abcdef").write_bytes(b"{")
     (tmp_path / ".mine").write_bytes(b"keep")
     store.put(ARRAYS)
     execute([], double, store)
-    assert sorted(p.name for p in (tmp_path / "partial").iterdir()) == ["my own", "task-mine"]
+    assert sorted(p.name for p in (tmp_path / "tasks").iterdir()) == [".mine", "my own"]
     assert not (tmp_path / ".manifest.json.partial-0123456789abcdef").exists()
     assert (tmp_path / ".mine").exists()
     assert len(list((tmp_path / "blobs").iterdir())) == 1

@@ -2,8 +2,7 @@
 
 Everything is float64. ``Products`` of many vectors cost one factorisation: a Cholesky factor and triangular
 solves where there are more records than coordinates, eigenvectors of the small Gram matrix where there are
-fewer. Large products go through scipy's BLAS alone: numpy brings another one, and the idle threads of either
-would keep the other's from the cores.
+fewer.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.blas import dsyrk, dtrsm
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpstrf
 
 from reticent.errors import NumericalError, ParameterError
@@ -24,7 +23,6 @@ _CONSTANT = 1e-10  # of the largest deviation: coordinates that move less are le
 _LEAST_VARIANCE = 1e-300
 _ENOUGH = 10  # records for each coordinate, from which the sample covariance is taken as it is
 _NULL = 1e-12  # of the largest eigenvalue: smaller ones are rounding
-_CANCELS = 1e-6  # of the second moment: where the variance is less, rows are centred before they are squared
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +82,7 @@ class Background:
         mean = rows.mean(axis=0)
         if not np.all(np.isfinite(mean)):
             raise ParameterError("gradients", "a number that is not finite", "rows of finite numbers")
-        covariance = _sample_covariance(rows, mean) if m > d else None
+        covariance = np.atleast_2d(np.cov(rows, rowvar=False)) if m > d else None
         total = np.trace(covariance) if covariance is not None else np.sum((rows - mean) ** 2) / (m - 1)
         ridge = float(total) / d
         if ridge <= 0.0 or np.all(rows == rows[0]):  # the mean of equal numbers may be off by rounding
@@ -189,17 +187,6 @@ class _EigenFactor:
         norms = np.einsum("ij,ij->i", rows, rows) - (y * y) @ drop
         cross, norm = rows @ vector - (y * a) @ drop, float(vector @ vector - (a * a) @ drop)
         return Products(norms / self._diagonal, cross / self._diagonal, norm / self._diagonal)
-
-
-def _sample_covariance(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Centred after the product: no copy of the records, unless that would cancel digits."""
-    m = len(rows)
-    if np.any(mean**2 > (1.0 - _CANCELS) * np.einsum("ij,ij->j", rows, rows) / m):
-        rows, mean = rows - mean, np.zeros(len(mean))
-    covariance = dsyrk(1.0 / (m - 1), rows.T, lower=1)
-    covariance += np.tril(covariance, -1).T
-    covariance -= m / (m - 1) * np.outer(mean, mean)
-    return covariance
 
 
 def _ledoit_wolf_share(rows: np.ndarray, covariance: np.ndarray | None, ridge: float) -> float:

@@ -69,10 +69,11 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
     if not claim.sampler.independent:
         raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.name}")
     short = replace(claim, steps=min(claim.steps, STEPS))
+    plan = Plan.of(claim.sample_rate, claim.steps, claim.dataset_size or 0)
     return [
-        *(Experiment(name, *parts, claim) for name, parts in _data(claim, seed).items()),
-        *_participation(claim),
-        _short(claim),
+        *(Experiment(name, LAYERS, features, claim) for name, features in _data(claim, seed).items()),
+        *_participation(claim, plan),
+        _short(claim, plan),
         *(
             Experiment(f"{REPLAY}{name}", LAYERS, features, short, labels, 1 + seed)
             for name, (features, labels) in replay_data(LAYERS, claim, seed).items()
@@ -80,34 +81,31 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
     ]
 
 
-def _data(claim: DPSGD, seed: int) -> dict[str, tuple[Layers, torch.Tensor]]:
+def _data(claim: DPSGD, seed: int) -> dict[str, torch.Tensor]:
     size, clip = claim.dataset_size or 0, claim.max_grad_norm
     nobody, first = np.array([], dtype=int), np.zeros(size, dtype=int)
     small = _WHISPER / max(1.0, claim.sample_rate * size)
     silent = dirac_records(LAYERS, nobody, np.array([]), size)
     return {
-        "silence": (LAYERS, silent),
-        "second silence": (LAYERS, silent),
-        "chorus": (LAYERS, dirac_records(LAYERS, first, np.full(size, OVERSHOOT * clip), size)),
-        "spread": (LAYERS, spread_records(LAYERS, OVERSHOOT * clip, size, seed)[0]),
-        "whisper": (LAYERS, dirac_records(LAYERS, first, np.full(size, small * clip), size)),
+        "silence": silent,
+        "second silence": silent,
+        "chorus": dirac_records(LAYERS, first, np.full(size, OVERSHOOT * clip), size),
+        "spread": spread_records(LAYERS, OVERSHOOT * clip, size, seed)[0],
+        "whisper": dirac_records(LAYERS, first, np.full(size, small * clip), size),
     }
 
 
-def _participation(claim: DPSGD) -> list[Experiment]:
+def _participation(claim: DPSGD, plan: Plan) -> list[Experiment]:
     """Runs with little noise and a coordinate for each record followed. Lengths of gradients differ widely."""
-    size = claim.dataset_size or 0
-    plan = Plan.of(claim.sample_rate, claim.steps, size)
     layers = square_layers(len(plan.records) + SPARE)
     norms = claim.max_grad_norm * np.geomspace(2.0, 10.0 * OVERSHOOT, len(plan.records))
     norms = np.random.default_rng(0).permutation(norms)
-    followed = dirac_records(layers, np.arange(len(norms)), norms, size, plan.records)
+    followed = dirac_records(layers, np.arange(len(norms)), norms, claim.dataset_size or 0, plan.records)
     quiet = replace(claim, noise_multiplier=min(NOISE, claim.noise_multiplier), steps=plan.steps)
     return [Experiment("participation", layers, followed, quiet)] * plan.runs
 
 
-def _short(claim: DPSGD) -> Experiment:
-    plan = Plan.of(claim.sample_rate, claim.steps, claim.dataset_size or 0)
+def _short(claim: DPSGD, plan: Plan) -> Experiment:
     layers, features, labels = short_gradients.short_gradients(claim, plan)
     noise = min(short_gradients.NOISE, claim.noise_multiplier)
     quiet = replace(claim, noise_multiplier=noise, steps=min(claim.steps, short_gradients.STEPS))

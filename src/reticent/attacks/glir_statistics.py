@@ -90,49 +90,38 @@ def score_step(total: np.ndarray, queries: np.ndarray, background: Background, d
     total, queries = np.asarray(total, dtype=float), np.asarray(queries, dtype=float)
     if total.shape != (background.dimension,) or queries.ndim != 2 or queries.shape[1] != background.dimension:
         raise ParameterError("queries", queries.shape, f"of shape (q, {background.dimension}), like the released sum")
-    if design.varies:
-        return _random_size(total, queries, background, design)
-    return _fixed_size(total, queries, background, design)
+    if design.noise == 0.0 and not design.varies:
+        return _whole_batch(total, queries, background, design)
+    return _by_two_laws(total, queries, background, design)
 
 
-def _fixed_size(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
-    n, d = design.batch_size, background.dimension
-    bias = background.inverse_bias if design.noise == 0.0 else 1.0
-    moved = total - n * background.mean
-    if design.noise == 0.0:
-        sigma = background.factor(1.0, 0.0).products(queries, moved / n, background.mean)
-        k, cross, norm = bias * sigma.norms, bias * sigma.cross, bias * sigma.norm
-        distance = n * (norm - 2.0 * cross + k)
-        inside = 0.5 * (d * np.log(n / (n - 1.0)) + k - distance / (n - 1.0))
-    else:
-        absent = background.factor(n, design.noise**2)
-        present = background.factor(n - 1.0, design.noise**2)
-        base = absent.products(queries[:1], moved)
-        p = present.products(queries, moved, background.mean)
-        quadratic = p.norm - 2.0 * p.cross + p.norms
-        inside = 0.5 * (absent.log_det - present.log_det + base.norm - quadratic)
-        k, distance = (n - 1.0) * p.norms, quadratic
-    outside = np.zeros(len(queries))
-    return StepScores(_diluted(inside, outside, design.sample_rate), inside, k, distance)
+def _whole_batch(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
+    """A batch of fixed size without noise: one covariance up to a factor."""
+    n, d, bias = design.batch_size, background.dimension, background.inverse_bias
+    sigma = background.factor(1.0, 0.0).products(queries, total / n - background.mean, background.mean)
+    k = bias * sigma.norms
+    distance = n * (bias * (sigma.norm - 2.0 * sigma.cross) + k)
+    inside = 0.5 * (d * np.log(n / (n - 1.0)) + k - distance / (n - 1.0))
+    return StepScores(_diluted(inside, np.zeros(len(queries)), design.sample_rate), inside, k, distance)
 
 
-def _random_size(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
-    """Poisson: each of N records with probability p; a member brings theta into the sum with probability p.
+def _by_two_laws(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
+    """The sum of the others, and of one record more.
 
-    The sum over N random records has mean N p m and covariance N p (Sigma + (1 - p) m m^T).
+    Poisson: each of N records with probability p; a member brings theta into the sum with probability p, and the sum
+    over N random records has mean N p m and covariance N p (Sigma + (1 - p) m m^T).
     """
-    p, bias = design.sample_rate, background.inverse_bias if design.noise == 0.0 else 1.0
-    size = design.batch_size / p
-    absent = background.factor(design.batch_size, design.noise**2, design.batch_size * (1.0 - p))
-    others = (size - 1.0) * p
-    present = background.factor(others, design.noise**2, others * (1.0 - p))
-    base = absent.products(queries[:1], total - design.batch_size * background.mean)
-    q = present.products(queries, total - others * background.mean)
+    n, p, bias = design.batch_size, design.sample_rate, background.inverse_bias if design.noise == 0.0 else 1.0
+    others, spread, origin = (n - p, 1.0 - p, 0.0) if design.varies else (n - 1.0, 0.0, background.mean)
+    absent = background.factor(n, design.noise**2, n * spread)
+    present = background.factor(others, design.noise**2, others * spread)
+    base = absent.products(queries[:1], total - n * background.mean)
+    q = present.products(queries, total - others * background.mean - origin, origin)
     shift = 0.5 * (absent.log_det - present.log_det + bias * (base.norm - q.norm))
     inside = shift + bias * (q.cross - 0.5 * q.norms)
-    k = bias * others * q.norms
+    outside = np.full(len(queries), shift if design.varies else 0.0)
     distance = bias * (q.norm - 2.0 * q.cross + q.norms)
-    return StepScores(_diluted(inside, np.full(len(queries), shift), p), inside, k, distance)
+    return StepScores(_diluted(inside, outside, p), inside, bias * others * q.norms, distance)
 
 
 def _diluted(inside: np.ndarray, outside: np.ndarray, rate: float) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
@@ -20,11 +21,12 @@ class Sketch:
 
     Rows are orthogonal and of length 1, so white noise stays white with the same standard deviation. Applied to the
     released sum and to every gradient it is post-processing: the attack stays valid and may only lose power.
+
+    Attributes:
+        matrix: shape (dimension, size), one number in each row.
     """
 
-    group: np.ndarray
-    sign: np.ndarray
-    size: int
+    matrix: csr_array
 
     @classmethod
     def draw(cls, dimension: int, size: int, rng: np.random.Generator) -> Sketch:
@@ -37,15 +39,11 @@ class Sketch:
             raise ParameterError("size", size, f"at most the number of coordinates, {dimension}")
         group = rng.permutation(dimension) % size
         sign = rng.choice([-1.0, 1.0], dimension) / np.sqrt(np.bincount(group, minlength=size)[group])
-        return cls(group, sign, size)
+        return cls(csr_array((sign, group, np.arange(dimension + 1)), shape=(dimension, size)))
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
-        """Sketch the last axis of ``rows``, shape (..., dimension)."""
-        out = np.zeros((*rows.shape[:-1], self.size))
-        order = np.argsort(self.group, kind="stable")
-        starts = np.searchsorted(self.group[order], np.arange(self.size))
-        np.add.reduceat(rows[..., order] * self.sign[order], starts, axis=-1, out=out)
-        return out
+        """Sketch the last axis of ``rows``, shape (dimension,) or (records, dimension)."""
+        return np.asarray(rows @ self.matrix)
 
 
 class GradientMap:

@@ -47,10 +47,20 @@ class Check:
     finding: str
 
 
-def worst_of(name: str, found: Sequence[tuple[float, str]]) -> Check:
-    """One test of several p-values, each with its finding: the smallest, by the union bound over all."""
+_Result = tuple[float, str]
+"""A p-value, which may exceed 1 by a union bound, and the finding."""
+
+
+def _least(found: Sequence[_Result]) -> _Result:
+    """The smallest of several p-values, by the union bound over all."""
     p, finding = min(found)
-    return Check(name, min(1.0, len(found) * p), finding)
+    return len(found) * p, finding
+
+
+def worst_of(name: str, found: Sequence[_Result]) -> Check:
+    """One test of several p-values, each with its finding: the smallest, by the union bound over all."""
+    p, finding = _least(found)
+    return Check(name, min(1.0, p), finding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +121,6 @@ def _level(seen: np.ndarray) -> float:
     return typical if typical < _STRONGER[1] else 1.0
 
 
-_Result = tuple[float, str]
-
-
 def _counted_once(seen: np.ndarray, noise: float) -> Check:
     """No value is above 1 or below 0 by more than the noise. Less than 1 is stronger clipping: safe."""
     excess = np.maximum(seen - 1.0, -seen)
@@ -142,15 +149,13 @@ def _gaps(part: np.ndarray, rate: float) -> _Result:
     """Participations of one record that lie ``lag`` steps apart, in disjoint pairs of steps: binomial."""
     steps = part.shape[1]
     lags = range(1, min(steps - 1, 2 * math.ceil(1.0 / rate)) + 1)
-    results = []
+    found = []
     for lag in lags:
         first = np.flatnonzero((np.arange(steps - lag) // lag) % 2 == 0)
         both = part[:, first] & part[:, first + lag]
-        results.append((two_sided(int(both.sum()), both.size, rate**2), lag, both.mean()))
-    if not results:
-        return 1.0, "one step has no gaps"
-    p, lag, share = min(results)
-    return len(results) * p, f"records return after {lag} steps at rate {share:.4g} where {rate**2:.4g} is expected"
+        words = f"records return after {lag} steps at rate {both.mean():.4g} where {rate**2:.4g} is expected"
+        found.append((two_sided(int(both.sum()), both.size, rate**2), words))
+    return _least(found) if found else (1.0, "one step has no gaps")
 
 
 def _pairs(part: np.ndarray, rate: float) -> _Result:
@@ -200,8 +205,7 @@ def _batch_sizes(part: np.ndarray, rate: float) -> _Result:
         above, share = int((sizes > limit).sum()), float(stats.binom.sf(limit, records, rate))
         words = f"{above} of {len(sizes)} batches exceed {limit} records where {share * len(sizes):.3g} are expected"
         found.append((two_sided(above, len(sizes), share), words))
-    p_value, words = min(found)
-    return len(found) * p_value, words
+    return _least(found)
 
 
 _OF_RECORDS: dict[str, Callable[[np.ndarray, float], _Result]] = {

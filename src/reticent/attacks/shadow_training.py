@@ -17,8 +17,7 @@ import torch
 from torch import nn
 
 from reticent.attacks.signals import scaled_confidence
-from reticent.attacks.stacked import StackedMLP, rows_in
-from reticent.sensitivity.gram import Workspace
+from reticent.attacks.stacked import StackedMLP
 from reticent.tasks import Store, Task
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.hooks import RunContext
@@ -130,7 +129,6 @@ class ShadowBlock:
         ]
         noise = [SeededSource(seed, Stream.NOISE) for seed in self.seeds]
         optimiser, averages = optimiser_of(self.config, steps, models.parameters), _averages(self.config)
-        of_records, of_labels = Workspace(self.features), Workspace(self.labels)
         for mean in averages:
             mean.begin(models.parameters, steps)
         for step in range(steps):
@@ -138,8 +136,8 @@ class ShadowBlock:
             index, weights = _pad(batches, 1.0 / settings.divisor)
             where = torch.from_numpy(index).to(self.features.device)
             models.add_gradients(
-                rows_in(of_records, self.features, where),
-                rows_in(of_labels, self.labels, where),
+                self.features[where],
+                self.labels[where],
                 torch.from_numpy(weights).to(self.features.device),
                 self.config.max_grad_norm,
             )

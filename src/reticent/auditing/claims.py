@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent.curves import TradeOff
+from reticent.curves.polygon import log_deltas, polygon_above
 
 _SMALLEST_RATE = np.log(1e-40)
 _LARGEST_LOG_RATIO = 500.0
@@ -96,27 +97,20 @@ class GaussianClaim:
 
 
 class TangentTable:
-    """A curve replaced by the largest of its tangents at many thresholds: never above the curve.
+    """The polygon of a curve's tangents at many thresholds, never above the curve: its corners, looked up fast.
 
-    The tangent at the threshold ``l`` is beta(l) - e^l (alpha - alpha(l)). Between the ends of the
-    table the loss is quadratic in the spacing; beyond them the table falls to 0, which is safe.
+    Between the ends of the thresholds the loss is quadratic in the spacing; beyond them the polygon falls to 0, which
+    is safe.
     """
 
     def __init__(self, curve: TradeOff) -> None:
-        ratio = _thresholds(curve)
-        rates = curve.errors(ratio)
-        # Largest threshold first: tangents then become active in the order of growing alpha.
-        self._alpha, self._beta, slope = np.exp(rates.fpr)[::-1], np.exp(rates.fnr)[::-1], np.exp(ratio)[::-1]
-        self._slope = slope
-        rise = self._slope[:-1] - self._slope[1:]
-        gap = (self._beta + self._slope * self._alpha)[:-1] - (self._beta + self._slope * self._alpha)[1:]
-        self._switch = np.maximum.accumulate(np.clip(gap / rise, 0.0, 1.0))
+        thresholds = _thresholds(curve)
+        corners = polygon_above(thresholds, log_deltas(curve, thresholds)).vertices
+        self._alpha, self._beta = np.exp(corners.fpr), np.exp(corners.fnr)
 
     def beta(self, alpha: np.ndarray) -> np.ndarray:
         """No more than the curve, and at least 0; of the shape of ``alpha``."""
-        alpha = np.asarray(alpha, dtype=float)
-        k = np.searchsorted(self._switch, alpha)
-        return np.clip(self._beta[k] - self._slope[k] * (alpha - self._alpha[k]), 0.0, 1.0)
+        return np.interp(alpha, self._alpha, self._beta)
 
 
 def _thresholds(curve: TradeOff) -> np.ndarray:

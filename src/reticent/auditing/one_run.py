@@ -38,6 +38,7 @@ _LARGEST_MU = 60.0
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0 / 3.0, 0.5, 0.8, 1.0)
 _ENOUGH_CANARIES = 100_000  # beyond them the best share hardly changes
 _GRID = 256
+THEOREMS = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
 _EPSILONS = np.concatenate([[0.0], np.geomspace(0.01, 20.0, 40)])
 
 
@@ -173,11 +174,10 @@ def audit_epsilon_one_run(
         guesses: fixed in advance; ``Guesses.planned`` by default.
         confidence: in (0, 1).
     """
-    delta, significance = _check.fraction(delta=delta), 1.0 - _check.open_fraction(confidence=confidence)
-    counts = count_guesses(scores, _default(guesses, scores, confidence))
-    value, ceiling = (_epsilon_bound(each, delta, SHARE * significance) for each in (counts, counts.perfect))
-    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
-    return LowerBound(Quantity.EPSILON, value, ceiling, confidence, counts.rule, delta, (), cite(*theorems))
+    delta, significance = _check.fraction(delta=delta), SHARE * (1.0 - _check.open_fraction(confidence=confidence))
+    counts = count_guesses(scores, guesses or Guesses.planned(len(scores), None, confidence))
+    value, ceiling = (_epsilon_bound(each, delta, significance) for each in (counts, counts.perfect))
+    return LowerBound(Quantity.EPSILON, value, ceiling, confidence, counts.rule, delta, (), cite(*THEOREMS[::-1]))
 
 
 @lru_cache(maxsize=256)
@@ -207,11 +207,10 @@ def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) ->
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu from one run, by f-DP, or by guesses where that is larger; as ``audit_epsilon_one_run``."""
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
-    counts = count_guesses(scores, _default(guesses, scores, confidence))
-    value, ceiling = (_mu_bound(each, SHARE * significance) for each in (counts, counts.perfect))
-    theorems = ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
-    return LowerBound(Quantity.MU, value, ceiling, confidence, counts.rule, None, (), cite(*theorems))
+    significance = SHARE * (1.0 - _check.open_fraction(confidence=confidence))
+    counts = count_guesses(scores, guesses or Guesses.planned(len(scores), None, confidence))
+    value, ceiling = (_mu_bound(each, significance) for each in (counts, counts.perfect))
+    return LowerBound(Quantity.MU, value, ceiling, confidence, counts.rule, None, (), cite(*THEOREMS))
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
@@ -303,7 +302,3 @@ def _mu_bound(counts: GuessCounts, significance: float, tolerance: float = 1e-6)
         return rejects(counts, GaussianClaim(mu), significance)
 
     return max(largest_rejected(test, _LARGEST_MU, tolerance) for test in (by_curve, by_guesses))
-
-
-def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Guesses:
-    return Guesses.planned(len(scores), None, confidence) if guesses is None else guesses

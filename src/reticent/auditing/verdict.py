@@ -13,7 +13,7 @@ from reticent.auditing.claims import GaussianClaim, Shares, TangentTable, Tested
 from reticent.auditing.intervals import Measured
 from reticent.auditing.joint import SMALLEST_P
 from reticent.auditing.lower_bounds import notes_on, perfect
-from reticent.auditing.one_run import Guesses, count_guesses, curve_p_value
+from reticent.auditing.one_run import THEOREMS, Guesses, count_guesses, curve_p_value
 from reticent.auditing.scores import Scores
 from reticent.auditing.thresholds import BetweenValues, NormalScores, ThresholdRule
 from reticent.curves import GaussianTradeOff, TradeOff
@@ -103,13 +103,13 @@ def audit_claim_one_run(
         guesses: fixed in advance; by default ``Guesses.planned``, from the claim and the number of canaries.
         confidence: in (0, 1).
     """
-    counts = count_guesses(scores, Guesses.planned(len(scores), curve, confidence) if guesses is None else guesses)
+    counts = count_guesses(scores, guesses or Guesses.planned(len(scores), curve, confidence))
     return judge_p_values(
         curve_p_value(counts, curve),
         curve_p_value(counts, GaussianTradeOff(0.0)),
         curve_p_value(counts.perfect, curve),
         confidence,
-        ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial"),
+        THEOREMS,
         (),
     )
 

@@ -8,23 +8,25 @@ classes has errors on one line only, so the last layer counts as one output.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.functional import linear, one_hot
 
 from reticent.errors import ParameterError
 from reticent.sensitivity.brute import Loss
 from reticent.sensitivity.checks import labels_fit, loss_of_each
 from reticent.sensitivity.gram import (
     Measured,
-    Workspace,
+    Products,
     centred_products,
     clip_factors,
+    layer_gram,
     linear_gram,
+    row_squares,
     squared_distances,
     squares_to_mean,
 )
@@ -82,18 +84,9 @@ class DenseEngine:
         self._input_cross = self._moved @ origin
         self._constants = values.new_tensor([[[float(x.linear.bias is not None)] * len(values)] for x in layers])
         self._constants[0] += (values * values).sum(1) - (origin * origin).sum()
-        self._work = Workspace(values)
         self.scale = 1.0
         last = layers[-1]
         self._one_line = loss is None and last.linear.out_features == 2 and last.activation is None and len(layers) > 1
-
-    @cached_property
-    def _moved_gram(self) -> torch.Tensor:
-        return self._moved @ self._moved.T
-
-    @cached_property
-    def _input_sum(self) -> torch.Tensor:
-        return self._moved_gram + self._input_cross[:, None] + self._input_cross
 
     def on(self, chosen: torch.Tensor) -> DenseEngine:
         """The same for some of the values."""
@@ -125,10 +118,19 @@ class DenseEngine:
             clip: clip norm.
             pairs: of all pairs; else to the mean.
         """
-        block = self._prepare(features, labels, clip)
-        return Measured(self._squared(block) if pairs else self._to_mean(block), block.norms)
+        base = self._at_reference(features, labels)
+        inputs, errors = self._passes(base, labels)
+        sizes = torch.stack([row_squares(base[:, None]).expand(-1, len(self._values)), *map(row_squares, inputs)])
+        sizes += self._constants
+        squares = torch.stack([row_squares(e) for e in errors])
+        factors, norms = clip_factors((sizes * squares).sum(0), clip)
+        self.scale = float((sizes.amax(2) * (squares * factors.square()).amax(2)).sum(0).amax())
+        errors = [e * factors[:, :, None] for e in errors]
+        distances = self._squared if pairs else self._to_mean
+        return Measured(distances(inputs, errors, sizes[:, :, self._reference]), norms)
 
-    def _prepare(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> _Block:
+    def _at_reference(self, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The records with the value in the middle, (records, features)."""
         flat = features.reshape(len(features), -1)
         if self._loss is None:
             labels_fit(labels, self._layers[-1].linear.out_features)
@@ -137,133 +139,68 @@ class DenseEngine:
         if flat.shape[1] != self._layers[0].linear.in_features:
             allowed = f"{self._layers[0].linear.in_features} numbers per record, as the model takes"
             raise ParameterError("features", tuple(features.shape), allowed)
-        base = self._work.take("base", *flat.shape).copy_(flat)
+        base = flat.to(self._values.dtype, copy=True)
         base[:, self._columns] = self._values[self._reference]
-        norms = self._work.take("norms", 2, len(self._layers), len(base), len(self._values))
-        norms[0, 0] = torch.linalg.vector_norm(base, dim=1, keepdim=True)  # while it is in the caches
-        inputs, errors, scale = self._passes(base, labels)
-        _norms_of(inputs[1:], norms[0, 1:])
-        _norms_of(errors, norms[1])
-        sizes, squares = norms.square_()
-        sizes += self._constants
-        square = (sizes * squares).sum(0)
-        if scale is None:
-            factors, norms = clip_factors(square, clip)
-        else:
-            factors, norms = clip_factors(square * scale * scale, clip)
-            factors *= scale
-        self.scale = float((sizes.amax(2) * (squares * factors.square()).amax(2)).sum(0).amax())
-        return _Block(inputs[1:], errors, sizes, factors[:, :, None], norms)
+        return base
 
-    def _squared(self, block: _Block) -> torch.Tensor:
-        """Squared distances of all pairs, (records, n, n); inputs and errors of ``block`` are overwritten."""
-        r, factors, e = self._reference, block.factors, block.errors[0]
-        total = self._work.take("total", len(e), len(self._values), len(self._values))
-        total, m, power = centred_products(e, factors, e, total, r)
-        side = self._work.take("side", *total.shape)
-        total *= torch.add(self._input_sum, block.sizes[0, :, r, None, None], out=side)
-        # What is left of the first layer is (m_i + m_j + |e_0|^2) <da_i, da_j> + m_i k_j + k_i m_j.
-        total.addcmul_(torch.add(m.transpose(1, 2) + power, m, out=side), self._moved_gram)
-        total.addcmul_(m, self._input_cross).addcmul_(m.transpose(1, 2), self._input_cross[:, None])
-        for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
-            total += linear_gram(a, e, factors, self._work, bias=self._biases[k] is not None, reference=r)
+    def _squared(self, inputs: list[torch.Tensor], errors: list[torch.Tensor], sizes: torch.Tensor) -> torch.Tensor:
+        """Squared distances of all pairs, (records, n, n).
+
+        Args:
+            inputs: of all layers but the first, (records, n, width).
+            errors: of all layers, clipped.
+            sizes: squared lengths of the inputs of the completion in the middle, bias included, (layers, records).
+        """
+        r = self._reference
+        first = Products(self._moved @ self._moved.T, self._input_cross[:, None], sizes[0, :, None, None])
+        total = layer_gram(first, centred_products(errors[0], r))
+        for k, (a, e) in enumerate(zip(inputs, errors[1:], strict=True), start=1):
+            total += linear_gram(a, e, bias=self._biases[k] is not None, reference=r)
         return squared_distances(total)
 
-    def _to_mean(self, block: _Block) -> torch.Tensor:
-        """Squared distances to the mean, (records, n); inputs and errors of ``block`` are overwritten."""
-        r, records = self._reference, len(block.norms)
-        moved, first = self._moved.expand(records, -1, -1), self._values[r].expand(records, -1)
-        total = torch.zeros_like(block.norms)
-        for k, e in enumerate(block.errors):
-            if k:
-                first = block.inputs[k - 1][:, r].clone()
-                moved = block.inputs[k - 1].sub_(first[:, None])
-            # The errors of one line may be one row for all.
-            total += squares_to_mean(moved, first, block.sizes[k, :, r, None], e * block.factors, r)
-        return total.clamp_(min=0.0)
+    def _to_mean(self, inputs: list[torch.Tensor], errors: list[torch.Tensor], sizes: torch.Tensor) -> torch.Tensor:
+        """Squared distances to the mean, (records, n); arguments as of ``_squared``."""
+        r, records = self._reference, sizes.shape[1]
+        moves = [(self._moved.expand(records, -1, -1), self._values[r].expand(records, -1))]
+        moves += [(a - a[:, r : r + 1], a[:, r]) for a in inputs]
+        parts = [
+            squares_to_mean(moved, first, size[:, None], e, r)
+            for (moved, first), size, e in zip(moves, sizes, errors, strict=True)
+        ]
+        return torch.stack(parts).sum(0).clamp_(min=0.0)
 
-    def _passes(
-        self, base: torch.Tensor, labels: torch.Tensor
-    ) -> tuple[list[torch.Tensor], list[torch.Tensor], torch.Tensor | None]:
-        """Inputs and output errors (records, n, width) of each layer, errors up to a factor (records, n) or None."""
-        shape = (len(base), *self._shift.shape)
-        affine = self._product("affine", base[:, None], self._weights[0].T, self._biases[0])
-        h = torch.add(affine, self._shift, out=self._work.take("h0", *shape))
-        inputs, outputs = [base], []
+    def _passes(self, base: torch.Tensor, labels: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Inputs of all layers but the first, and output errors of all, (records, n, width)."""
+        h = linear(base, self._weights[0], self._biases[0])[:, None] + self._shift
+        inputs, outputs = [], []
         for k, layer in enumerate(self._layers):
             if k:
                 inputs.append(h)
-                h = self._product(f"h{k}", h, self._weights[k].T, self._biases[k])
+                h = linear(h, self._weights[k], self._biases[k])
             if layer.activation is not None:
                 h = _ACTIVATE[layer.activation](h)
             outputs.append(h)
-        if self._one_line:
-            scale = math.sqrt(2.0) * (torch.sigmoid(math.sqrt(2.0) * h[:, :, 0]) - labels[:, None].to(h.dtype))
-            return inputs, self._backward(outputs, torch.ones_like(h)), scale
-        return inputs, self._backward(outputs, self._output_errors(h, labels)), None
-
-    def _output_errors(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        n = outputs.shape[1]
-        if self._loss is None:
-            e = torch.softmax(outputs, dim=2, out=self._work.take("softmax", *outputs.shape))
-            index = labels[:, None, None].expand(-1, n, 1)
-            return e.scatter_add_(2, index, torch.full_like(index, -1, dtype=e.dtype))
-        with torch.enable_grad():
-            leaf = outputs.detach().flatten(0, 1).requires_grad_()
-            total = loss_of_each(self._loss(leaf, labels.repeat_interleave(n, dim=0)), len(leaf)).sum()
-            (e,) = torch.autograd.grad(total, leaf)
-        # A copy: errors are overwritten, and the gradient of a sum is one number for all.
-        return self._work.take("softmax", *outputs.shape).copy_(e.reshape(outputs.shape))
-
-    def _backward(self, outputs: list[torch.Tensor], e: torch.Tensor) -> list[torch.Tensor]:
-        errors: list[torch.Tensor] = []
+        e, errors = self._output_errors(h, labels), []
         for k in range(len(self._layers) - 1, -1, -1):
             activation = self._layers[k].activation
             if activation is not None:
-                # In place: what is in the caches is written faster than what is not.
-                out = e if e.shape == outputs[k].shape else self._work.take(f"e{k}", *outputs[k].shape)
-                e = _BACK[activation](outputs[k], e, out)
+                e = _BACK[activation](e, outputs[k])
             errors.append(e)
             if k:
-                # The errors of one line start as ones, so the first product is the row of weights itself; what goes
-                # back through an activation next takes the shape of its output.
-                plain = self._one_line and k == len(self._layers) - 1 and self._layers[k - 1].activation is not None
-                e = self._weights[k] if plain else self._product(f"b{k}", e, self._weights[k], None)
-        return errors[::-1]
+                e = e @ self._weights[k]
+        return inputs, errors[::-1]
 
-    def _product(self, name: str, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-        out = self._work.take(name, *x.shape[:2], w.shape[1])
-        flat = out.view(-1, w.shape[1])
-        if bias is None:
-            torch.mm(x.flatten(0, 1), w, out=flat)
-        else:
-            torch.addmm(bias, x.flatten(0, 1), w, out=flat)
-        return out
-
-
-@dataclass(frozen=True)
-class _Block:
-    """What the passes over a block leave.
-
-    Attributes:
-        inputs: of the other layers, (records, n, width).
-        errors: of all layers, before clipping.
-        sizes: squared norms of the inputs of all layers, bias included, (layers, records, n).
-        factors: what clips the errors and divides by the clip norm, (records, n, 1).
-        norms: clipped norms, (records, n).
-    """
-
-    inputs: list[torch.Tensor]
-    errors: list[torch.Tensor]
-    sizes: torch.Tensor
-    factors: torch.Tensor
-    norms: torch.Tensor
-
-
-def _norms_of(tensors: Sequence[torch.Tensor], out: torch.Tensor) -> None:
-    """|x| along the last dimension of each, into a row of ``out``."""
-    for x, row in zip(tensors, out, strict=True):
-        torch.linalg.vector_norm(x, dim=-1, out=row)
+    def _output_errors(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        if self._one_line:
+            return math.sqrt(2.0) * (torch.sigmoid(math.sqrt(2.0) * outputs) - labels[:, None, None])
+        if self._loss is None:
+            return torch.softmax(outputs, dim=2) - one_hot(labels.long(), outputs.shape[2])[:, None]
+        with torch.enable_grad():
+            leaf = outputs.detach().flatten(0, 1).requires_grad_()
+            targets = labels.repeat_interleave(outputs.shape[1], dim=0)
+            total = loss_of_each(self._loss(leaf, targets), len(leaf)).sum()
+            (e,) = torch.autograd.grad(total, leaf)
+        return e.reshape(outputs.shape)
 
 
 def _cast(bias: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | None:
@@ -274,26 +211,12 @@ def _flattens(module: nn.Module) -> bool:
     return type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
 
 
-def _tanh_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.ops.aten.tanh_backward.grad_input(e, h, grad_input=out)
-
-
-def _relu_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.ops.aten.threshold_backward.grad_input(e, h, 0.0, grad_input=out)
-
-
-def _sigmoid_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.ops.aten.sigmoid_backward.grad_input(e, h, grad_input=out)
-
-
-_BACK: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    nn.Tanh: _tanh_back,
-    nn.ReLU: _relu_back,
-    nn.Sigmoid: _sigmoid_back,
+_BACK: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    nn.Tanh: torch.ops.aten.tanh_backward,
+    nn.ReLU: lambda e, h: torch.ops.aten.threshold_backward(e, h, 0.0),
+    nn.Sigmoid: torch.ops.aten.sigmoid_backward,
 }
-"""Error before an activation from its *output*, the error after it (broadcast to it) and where to put the result.
-
-That may be where the error after it lies."""
+"""Error before an activation, from the error after it and from its *output*."""
 
 
 def tanh(h: torch.Tensor) -> torch.Tensor:

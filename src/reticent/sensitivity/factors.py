@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 from torch import nn
 from torch.nn.functional import group_norm, layer_norm, pad
 
 from reticent.sensitivity.gram import (
     Measured,
-    Workspace,
     linear_gram,
     row_squares,
     squared_distances,
     squares_to_mean,
 )
-
-
-class Factors(Protocol):
-    """Gradients of a part of one layer for a block of records with n completions each."""
-
-    def squared_norms(self) -> torch.Tensor:
-        """(records * n,)."""
-        ...
-
-    def scale(self, factors: torch.Tensor) -> torch.Tensor:
-        """As ``Engine.scale``, (records,); ``factors`` are what clips, (records, n)."""
-        ...
-
-    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        """Products of scaled, centred gradients, (records, n, n); ``scale`` is (records, n). Called once, last."""
-        ...
-
-    def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
-        """Squared distances of scaled gradients to their mean, (records, n). Called instead of ``centred_gram``."""
-        ...
-
-    def bytes(self) -> int:
-        """Memory held."""
-        ...
 
 
 def measured(parts: list[Factors], scale: torch.Tensor, norms: torch.Tensor, *, pairs: bool) -> Measured:
@@ -65,20 +38,15 @@ def is_factored(module: nn.Module) -> bool:
     return type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq
 
 
-def factors_of(
-    module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace
-) -> list[Factors]:
-    """Factors of the parts of a layer from the inputs and output errors of all completions, in order of the records.
-
-    ``work`` holds large copies: one workspace for each layer, kept from block to block.
-    """
+def factors_of(module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int) -> list[Factors]:
+    """Factors of the parts of a layer from the inputs and output errors of all completions, in order of the records."""
     match module:
         case nn.Linear():
             if inputs.dim() == 2:
                 return [VectorLinear(inputs, error, records, bias=module.bias is not None)]
-            return _sequence(inputs.flatten(1, -2), error.flatten(1, -2), records, module.bias is not None, work)
+            return _sequence(inputs.flatten(1, -2), error.flatten(1, -2), records, module.bias is not None)
         case nn.Conv1d() | nn.Conv2d():
-            return _convolution(module, inputs, error, records, work)
+            return _convolution(module, inputs, error, records)
         case nn.Embedding():
             return [_embedding(module, inputs, error, records)]
         case nn.LayerNorm():
@@ -92,26 +60,34 @@ def factors_of(
 
 
 class VectorLinear:
-    """A linear layer on one vector: e a^T."""
+    """A linear layer on one vector, e a^T, for a block of records with n completions each."""
 
     def __init__(self, a: torch.Tensor, e: torch.Tensor, records: int, *, bias: bool) -> None:
         self._a, self._e, self._bias = a.reshape(records, -1, a.shape[-1]), e.reshape(records, -1, e.shape[-1]), bias
 
     def squared_norms(self) -> torch.Tensor:
-        """From ``|e|^2 (|a|^2 + 1)``; no gradient is formed."""
+        """(records * n,), from ``|e|^2 (|a|^2 + 1)``; no gradient is formed."""
         return ((row_squares(self._a) + float(self._bias)) * row_squares(self._e)).flatten()
 
     def scale(self, factors: torch.Tensor) -> torch.Tensor:
-        """The longest input, bias included, times the longest error."""
+        """The longest input, bias included, times the longest error, (records,).
+
+        Args:
+            factors: what clips, (records, n).
+        """
         sizes, squares = row_squares(self._a) + float(self._bias), row_squares(self._e) * factors.square()
         return sizes.amax(1) * squares.amax(1)
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        """From the centred factors, so that nothing large cancels."""
-        return linear_gram(self._a, self._e, scale[:, :, None], Workspace(self._a), bias=self._bias)
+        """Products of scaled, centred gradients, (records, n, n), from centred factors: nothing large cancels.
+
+        Args:
+            scale: what clips, (records, n).
+        """
+        return linear_gram(self._a, self._e * scale[:, :, None], bias=self._bias)
 
     def squares_to_mean(self, scale: torch.Tensor) -> torch.Tensor:
-        """From the centred factors too."""
+        """Squared distances of scaled gradients to their mean, (records, n), from centred factors too."""
         first = self._a[:, 0]
         size = row_squares(first)[:, None] + float(self._bias)
         return squares_to_mean(self._a - first[:, None], first, size, self._e * scale[:, :, None])
@@ -122,7 +98,10 @@ class VectorLinear:
 
 
 class Explicit:
-    """The gradient itself, (records * n, parameters), contiguous; overwritten by ``centred_gram``."""
+    """The gradient itself, (records * n, parameters), contiguous, asked as ``VectorLinear`` is.
+
+    ``centred_gram`` and ``squares_to_mean`` overwrite it: one of them is called, once, last.
+    """
 
     def __init__(self, g: torch.Tensor, records: int) -> None:
         self._g = g.view(records, len(g) // records, -1)
@@ -155,14 +134,18 @@ class Explicit:
         return self._g.nbytes
 
 
-def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool, work: Workspace) -> list[Factors]:
+Factors = VectorLinear | Explicit
+"""Gradients of a part of one layer."""
+
+
+def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool) -> list[Factors]:
     """Weight and bias of sum_t e_t a_t^T."""
-    g = torch.bmm(e.transpose(1, 2), a, out=work.take("gradient", len(a), e.shape[2], a.shape[2]))
+    g = torch.bmm(e.mT, a)
     return [Explicit(part.flatten(1), records) for part in ((g, e.sum(1)) if bias else (g,))]
 
 
 def _convolution(
-    module: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace
+    module: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, error: torch.Tensor, records: int
 ) -> list[Factors]:
     """A convolution is a linear layer over the sequence of its patches."""
     flat = isinstance(module, nn.Conv1d)
@@ -173,13 +156,13 @@ def _convolution(
 
     down, across = plane(module.padding, 0)
     x = pad(inputs[:, :, None, :] if flat else inputs, (across, across, down, down))
-    patches = _patches(x, plane(module.kernel_size, 1), plane(module.stride, 1), plane(module.dilation, 1), work)
+    patches = _patches(x, plane(module.kernel_size, 1), plane(module.stride, 1), plane(module.dilation, 1))
     errors = (error[:, :, None, :] if flat else error).permute(0, 2, 3, 1).flatten(1, 2)
-    return _sequence(patches, errors, records, module.bias is not None, work)
+    return _sequence(patches, errors, records, module.bias is not None)
 
 
 def _patches(
-    x: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], work: Workspace
+    x: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> torch.Tensor:
     """(images, positions, channels * kernel): one strided copy, several times faster than im2col."""
     images, channels, height, width = x.shape
@@ -200,8 +183,7 @@ def _patches(
             of_column * dilation[1],
         ),
     )
-    patches = work.take("patches", *view.shape).copy_(view)
-    return patches.view(images, places[0] * places[1], -1)
+    return view.reshape(images, places[0] * places[1], -1)
 
 
 def _embedding(module: nn.Embedding, tokens: torch.Tensor, error: torch.Tensor, records: int) -> Factors:

@@ -12,7 +12,6 @@ to the largest of them, not to the clip norm.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -20,34 +19,8 @@ import torch
 from reticent.sensitivity.checks import norms_are_finite
 
 
-class Workspace:
-    """Buffers that live as long as an engine: fresh large temporaries cost more in page faults than in arithmetic.
-
-    What ``take`` returns is overwritten by the next ``take`` of the same name.
-    """
-
-    def __init__(self, like: torch.Tensor) -> None:
-        self._like = like
-        self._buffers: dict[tuple[str, bool], torch.Tensor] = {}
-        self._views: dict[tuple[str, bool], torch.Tensor] = {}
-
-    def take(self, name: str, *shape: int) -> torch.Tensor:
-        """An uninitialised tensor of this shape, in the dtype and on the device of ``like``."""
-        key = (name, torch.is_inference_mode_enabled())
-        view = self._views.get(key)
-        if view is None or view.shape != shape:
-            size, buffer = math.prod(shape), self._buffers.get(key)
-            if buffer is None or len(buffer) < size:
-                buffer = self._buffers[key] = self._like.new_empty(size)
-            view = self._views[key] = buffer[:size].view(shape)
-        return view
-
-
 class Measured(NamedTuple):
-    """One block of records with n completions each, in units of the clip norm.
-
-    Both may lie in buffers that the next block overwrites.
-    """
+    """One block of records with n completions each, in units of the clip norm."""
 
     squared: torch.Tensor
     """|u_i - u_j|^2 >= 0, shape (records, n, n), diagonal 0; or |u_i - mean u|^2, shape (records, n)."""
@@ -78,74 +51,35 @@ def clip_factors(square: torch.Tensor, clip: float) -> tuple[torch.Tensor, torch
     return most.reciprocal(), norms.div_(most)
 
 
-def moves(x: torch.Tensor, factors: torch.Tensor | None, out: torch.Tensor, reference: int) -> torch.Tensor:
-    """f_i x_i - f_0 x_0, of the shape (records, n, width) of ``x``; ``factors`` are (records, n, 1), None for ones.
-
-    ``out`` may be ``x`` itself.
-    """
-    own = slice(reference, reference + 1)
-    if factors is None:
-        return torch.sub(x, x[:, own].clone(), out=out)
-    return torch.addcmul(x[:, own] * -factors[:, own], x, factors, out=out)
-
-
-def centred_products(
-    x: torch.Tensor, factors: torch.Tensor | None, rows: torch.Tensor, gram: torch.Tensor, reference: int
-) -> Products:
-    """Products of f_i x_i - f_0 x_0; see ``moves``.
-
-    The large one lies in ``gram``, the moves in ``rows``, which may be ``x`` itself.
-    """
-    first = x[:, reference].clone() if factors is None else x[:, reference] * factors[:, reference]
-    moves(x, factors, rows, reference)
-    # The row of the reference is 0, so the reference itself can be used: one product gives all three.
-    rows[:, reference] = first
-    torch.bmm(rows, rows.transpose(1, 2), out=gram)
-    cross = gram[:, :, reference : reference + 1].clone()
-    power = cross[:, reference : reference + 1].clone()
-    cross[:, reference] = 0.0
-    gram[:, reference] = 0.0
-    gram[:, :, reference] = 0.0
-    return Products(gram, cross, power)
-
-
-def linear_gram(
-    a: torch.Tensor,
-    e: torch.Tensor,
-    factors: torch.Tensor,
-    work: Workspace,
-    *,
-    bias: bool,
-    reference: int = 0,
-) -> torch.Tensor:
-    """<u_i, u_j> of a linear layer on one vector per completion.
+def centred_products(x: torch.Tensor, reference: int, bias: float = 0.0) -> Products:
+    """Products of the rows of each record, (records, n, width).
 
     Args:
-        a: inputs, (records, n, width in).
-        e: output errors, (records, n, width out).
-        factors: clip factors, (records, n, 1).
-        work: buffers; the result lies in ``gram``.
-        bias: whether the layer has one; it is an input that is always 1.
-        reference: position of the reference completion.
+        x: the rows.
+        reference: position of x_0.
+        bias: squared length of what all rows have besides: an input that is always 1.
     """
-    if e.shape[2] == 1:
-        u = moves(a, e * factors, work.take("moves", *a.shape), reference)
-        total = torch.bmm(u, u.transpose(1, 2), out=work.take("gram", *_square_shape(a)))
-        if bias:
-            s = moves(e, factors, torch.empty_like(e), reference)
-            total.addcmul_(s, s.transpose(1, 2))
-        return total
-    square = _square_shape(a)
-    rows, gram = work.take("moves", *a.shape), work.take("inputs", *square)
-    inputs, k, size = centred_products(a, None, rows, gram, reference)
-    rows, gram = work.take("moves", *e.shape), work.take("gram", *square)
-    total, m, power = centred_products(e, factors, rows, gram, reference)
-    # <de_i, de_j> (<a_i, a_j> + bias) + (m_i + m_j + |e_0|^2) <da_i, da_j> + m_i k_j + k_i m_j
-    side = torch.add(inputs, k, out=work.take("side", *inputs.shape))
-    total *= side.add_(k.transpose(1, 2) + (size + float(bias)))
-    total += torch.add(m.transpose(1, 2) + power, m, out=side).mul_(inputs)
-    total.addcmul_(m, k.transpose(1, 2))
-    return total.addcmul_(k, m.transpose(1, 2))
+    first = x[:, reference]
+    moves = x - first[:, None]
+    power = row_squares(first)[:, None, None] + bias
+    return Products(torch.bmm(moves, moves.mT), dots_with(moves, first)[:, :, None], power)
+
+
+def layer_gram(inputs: Products, errors: Products) -> torch.Tensor:
+    """<u_i, u_j> of a linear layer on one vector per completion, (records, n, n); errors are clipped."""
+    (a, k, size), (e, m, power) = inputs, errors
+    # e (a + k_i + k_j + size) + a (m_i + m_j + power) + m_i k_j + k_i m_j
+    total = ((a + k) + (k.mT + size)).mul_(e)
+    total += (m + (m.mT + power)).mul(a)
+    return total.addcmul_(m, k.mT).addcmul_(k, m.mT)
+
+
+def linear_gram(a: torch.Tensor, e: torch.Tensor, *, bias: bool, reference: int = 0) -> torch.Tensor:
+    """The same from inputs (records, n, width in) and clipped errors (records, n, width out)."""
+    if e.shape[2] > 1:
+        return layer_gram(centred_products(a, reference, float(bias)), centred_products(e, reference))
+    total = centred_products(a * e, reference).moves  # one output: the gradient is a vector
+    return total + centred_products(e, reference).moves if bias else total
 
 
 def dots_with(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -191,7 +125,3 @@ def squared_distances(gram: torch.Tensor) -> torch.Tensor:
 def row_squares(x: torch.Tensor) -> torch.Tensor:
     """|x|^2 along the last dimension."""
     return torch.linalg.vector_norm(x, dim=-1).square_()
-
-
-def _square_shape(x: torch.Tensor) -> tuple[int, int, int]:
-    return x.shape[0], x.shape[1], x.shape[1]

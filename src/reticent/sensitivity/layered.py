@@ -17,7 +17,7 @@ from torch import nn
 from reticent.sensitivity.brute import Loss, complete, cross_entropy, without_hooks
 from reticent.sensitivity.checks import loss_of_each
 from reticent.sensitivity.factors import Explicit, Factors, factors_of, is_factored, measured
-from reticent.sensitivity.gram import Measured, Workspace, clip_factors
+from reticent.sensitivity.gram import Measured, clip_factors
 
 _NOTES = ("activations", "max_batch_len", "autograd_grad_sample_hooks", "ft_compute_sample_grad")
 """What Opacus leaves on modules."""
@@ -51,12 +51,11 @@ class LayeredEngine:
         self._calls: dict[str, list[_Call]] = {}  # filled by hooks of the copy: the same object for ever
         self._layers = self._attach()
         self._bytes, self.scale = 0, 1.0
-        self._work: dict[str, Workspace] = {}
 
     def on(self, chosen: torch.Tensor) -> LayeredEngine:
         """The same for some of the values, on the same copy of the model."""
         few = copy.copy(self)
-        few._values, few._work = self._values[chosen], {}
+        few._values = self._values[chosen]
         return few
 
     def bytes_per_record(self, *, pairs: bool = True) -> int:
@@ -111,8 +110,7 @@ class LayeredEngine:
             covered.update(self._layers[name])
             if error is not None:
                 module = self._copy.get_submodule(name)
-                work = self._work.setdefault(name, Workspace(self._values))
-                found.extend(factors_of(module, call.inputs, error.detach(), records, work))
+                found.extend(factors_of(module, call.inputs, error.detach(), records))
         return found, [name for name in self._trained if name not in covered]
 
     def _run(self, x: torch.Tensor) -> torch.Tensor:

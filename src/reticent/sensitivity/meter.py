@@ -43,7 +43,7 @@ class Precision(Enum):
 
 @dataclass(frozen=True)
 class Distances:
-    """Clipped gradients of a block of records, in units of the clip norm; overwritten by the next block.
+    """Clipped gradients of a block of records, in units of the clip norm.
 
     Attributes:
         first: position of the block's first record.
@@ -172,16 +172,15 @@ class GradientSensitivity:
         self._route, self._dtype = self._examiner.choose(features, labels)
         wanted = self._precision.value if self._dtype is torch.float64 else torch.float32
         self._engine = self._build(wanted)
-        # Brute force and what it is compared with share their precision.
-        self._twin = self._engine if wanted is self._dtype else self._build(self._dtype)
-        if self._engine is not self._twin and not self._examiner.is_precise(self._engine, features, labels):
-            self._engine, wanted = self._twin, self._dtype  # single precision is not enough for this network
+        if wanted is not self._dtype and not self._examiner.is_precise(self._engine, features, labels):
+            self._engine, wanted = self._build(self._dtype), self._dtype  # single is not enough for this network
         self._arithmetic = wanted
 
     def _agrees(self, features: torch.Tensor, labels: torch.Tensor) -> bool:
         """Whether later gradients are still right, and precise."""
-        right = self._examiner.agrees(self._twin, self._dtype, features, labels)
-        return right and (self._engine is self._twin or self._examiner.is_precise(self._engine, features, labels))
+        if self._arithmetic is self._dtype:
+            return self._examiner.agrees(self._engine, self._dtype, features, labels)
+        return self._examiner.is_precise(self._engine, features, labels)
 
     def _build(self, dtype: torch.dtype) -> Engine:
         engine = build(self._route, self._model, self._loss, self._columns, self._values.to(dtype))

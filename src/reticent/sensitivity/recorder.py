@@ -28,7 +28,7 @@ from reticent.sensitivity.attribute import SensitiveAttribute
 from reticent.sensitivity.brute import Loss
 from reticent.sensitivity.diameter import Diameter
 from reticent.sensitivity.meter import GradientSensitivity, Precision
-from reticent.sensitivity.recorder_sums import PairSums, RecordSums, Sums
+from reticent.sensitivity.recorder_sums import EVERYBODY, Sums, largest_changes, rows
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ class AttributeRecorder:
             model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
         )
         self._every = _check.count(every=every)
-        self._worst_term = float(worst_mask_term(LARGEST_CHANGE, self._noise))
+        worst = worst_mask_term(LARGEST_CHANGE, self._noise)
+        self._worst = np.array(LARGEST_CHANGE**2), np.array(worst)  # what a step shows that is not measured
         self._audit, self._budget, self._method = audit, budget, method
         self._batches = batches or audit is None
         self._sums = self._new_sums(len(attribute.values), memory)
@@ -194,22 +195,16 @@ class AttributeRecorder:
     def _new_sums(self, values: int, memory: int) -> Sums:
         count = 0 if self._audit is None else len(self._audit.features)
         pairs = self._audit is not None and self._method is Diameter.EXACT and 16 * count * values**2 <= memory
-        return PairSums(count, values, self._noise) if pairs else RecordSums(count, self._noise, self._method)
+        return Sums(count, self._noise, self._method, values if pairs else None)
 
     def _take_for_granted(self, size: int, at: np.ndarray | None) -> bool:
         """Count a step that is not measured with the most that it can show."""
-        worst = LARGEST_CHANGE, self._worst_term
-        if self._audit is not None:
-            if self._budget is not None and self._sums.after_granted(self._worst_term) > self._budget:
-                self._refused = True
-                return False
-            self._sums.take_for_granted(*worst)
-        elif at is not None:
-            self._sums.take_for_granted(*worst, at)
-        elif size:
-            step = RecordSums(1, self._noise, self._method)
-            step.take_for_granted(*worst)
-            self._sums.add_step(step)
+        audited = self._audit is not None
+        if self._budget is not None and self._sums.mask_term() + float(self._worst[1]) > self._budget:
+            self._refused = True
+            return False
+        if audited or size:
+            self._sums.count(self._worst, EVERYBODY if audited or at is None else at)
         if self._batches:
             self.largest_per_step.append(LARGEST_CHANGE if size else 0.0)
         self.steps += 1
@@ -222,23 +217,22 @@ class AttributeRecorder:
             if max(map(self._sums.after, blocks), default=0.0) > self._budget:
                 return False
         for block in self._meter.blocks(audit.features, audit.labels, self._method):
-            self._sums.add(block)
+            self._sums.count(self._sums.step(block), rows(block))
         return True
 
-    def _observe_batch(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None) -> None:
-        largest = 0.0
-        whole_step = RecordSums(1, self._noise, self._method) if indices is None and self._audit is None else None
-        for block in self._meter.blocks(features, labels, self._method):
-            if whole_step is not None:
-                change = whole_step.keep_largest(block)
-            elif self._audit is None and indices is not None:
-                change = self._sums.add(block, indices[block.first : block.first + len(block.norms)])
-            else:
-                change = float(RecordSums.changes(block, self._method).max())
-            largest = max(largest, change)
-        if whole_step is not None:
-            self._sums.add_step(whole_step)
-        self.largest_per_step.append(largest)
+    def _observe_batch(self, features: torch.Tensor, labels: torch.Tensor, at: np.ndarray | None) -> None:
+        blocks = self._meter.blocks(features, labels, self._method)
+        if self._audit is not None:
+            changes = [float(largest_changes(block, self._method).max()) for block in blocks]
+            self.largest_per_step.append(max(changes, default=0.0))
+            return
+        found = [(np.zeros(0), np.zeros(0)), *map(self._sums.step, blocks)]
+        squares, terms = (np.concatenate(part) for part in zip(*found, strict=True))
+        if at is None:  # whose change was the largest is not known
+            self._sums.count((squares.max(initial=0.0), terms.max(initial=0.0)))
+        else:
+            self._sums.count((squares, terms), at)
+        self.largest_per_step.append(float(np.sqrt(squares.max(initial=0.0))))
 
 
 def _positions(indices: object, records: int) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 
 import numpy as np
 import torch
@@ -12,53 +11,55 @@ from reticent.adversaries.attribute.terms import LARGEST_CHANGE, worst_mask_term
 from reticent.sensitivity.diameter import Diameter, diameters
 from reticent.sensitivity.meter import Distances
 
+Step = tuple[np.ndarray, np.ndarray]
+"""Squared changes, in squared clip norms, and mask terms: of each record, of each of its pairs, or one of all."""
+EVERYBODY = slice(None)
 
-class Sums(ABC):
-    """What a recorder keeps: sums over the steps of squared changes, in squared clip norms, and of mask terms."""
 
-    def __init__(self, shape: tuple[int, ...], noise: float) -> None:
-        self._noise = noise
+class Sums:
+    """What a recorder keeps: sums over the steps of squared changes, in squared clip norms, and of mask terms.
+
+    Attributes:
+        largest_mask_term: of one step.
+    """
+
+    def __init__(self, records: int, noise: float, method: Diameter, values: int | None = None) -> None:
+        """Nothing is counted yet.
+
+        Args:
+            records: how many are kept from the start.
+            values: of the attribute, where each pair of them has a sum of its own, the tightest; else the largest pair
+                of each step is summed.
+        """
+        shape = (records,) if values is None else (records, values, values)
+        self._noise, self._method = noise, method
         self._changes, self._masks = np.zeros(shape), np.zeros(shape)
         self.largest_mask_term = 0.0
 
-    @abstractmethod
-    def _step(self, block: Distances) -> tuple[np.ndarray, np.ndarray]:
-        """Squared changes and mask terms of a block, from above: its slack is added to each square."""
+    def step(self, block: Distances) -> Step:
+        """What one step shows of the records of a block, from above: its slack is added to each square."""
+        if self._changes.ndim > 1:
+            return _squares(block).numpy(), pair_mask_terms(block, self._noise).numpy()
+        changes = largest_changes(block, self._method)
+        if self._method is Diameter.EXACT:
+            return np.square(changes), pair_mask_terms(block, self._noise).amax((1, 2)).numpy()
+        # A bound on the distance is no distance of a pair: take the worst pair at that distance.
+        return np.square(changes), worst_mask_term(changes, self._noise)
 
-    @abstractmethod
-    def per_record(self) -> np.ndarray:
-        """Sum of squared changes of each record, shape (records,)."""
-
-    def add(self, block: Distances, at: np.ndarray | None = None) -> float:
-        """Count one step for the records of the block, or for those ``at`` places, which make room for themselves.
-
-        Returns:
-            The largest change in the block.
-        """
-        squares, terms = self._step(block)
-        self._count(_rows(block) if at is None else at, squares, terms)
-        return math.sqrt(float(squares.max(initial=0.0)))
-
-    def take_for_granted(self, change: float, term: float, at: np.ndarray | None = None) -> None:
-        """Count one step that was not measured: the most that any record can change, for all or those ``at`` places."""
-        if at is None or len(at):
-            self._count(slice(None) if at is None else at, np.array(change**2), np.array(term))
-
-    def add_step(self, step: RecordSums) -> None:
-        """Add what the largest record of ``step`` changed, to every record kept here: which one it was is not known."""
-        if len(self._changes) == 0:
-            self._changes, self._masks = np.zeros(1), np.zeros(1)
-        self._changes += step._changes
-        self._masks += step._masks
-        self.largest_mask_term = max(self.largest_mask_term, step.largest_mask_term)
+    def count(self, step: Step, at: np.ndarray | slice = EVERYBODY) -> None:
+        """Count a step for all records, at least one, or those ``at`` these places, which make room for themselves."""
+        squares, terms = step
+        missing = (1 if isinstance(at, slice) else int(at.max(initial=-1)) + 1) - len(self._changes)
+        if missing > 0:
+            room = 0, max(missing, len(self._changes))
+            self._changes, self._masks = np.pad(self._changes, room), np.pad(self._masks, room)
+        self._changes[at] += squares
+        self._masks[at] += terms
+        self.largest_mask_term = max(self.largest_mask_term, float(terms.max(initial=0.0)))
 
     def after(self, block: Distances) -> float:
         """Largest sum of mask terms in the block's rows if this step were counted."""
-        return float(np.max(self._masks[_rows(block)] + self._step(block)[1]))
-
-    def after_granted(self, term: float) -> float:
-        """Largest sum of mask terms of any record if a step that was not measured were counted for all."""
-        return self.mask_term() + term
+        return float(np.max(self._masks[rows(block)] + self.step(block)[1]))
 
     def squared_change(self) -> float:
         """The largest sum of squared changes; 0 before the first step."""
@@ -68,67 +69,19 @@ class Sums(ABC):
         """The largest sum of mask terms; 0 before the first step."""
         return float(self._masks.max(initial=0.0))
 
-    def _count(self, at: np.ndarray | slice, squares: np.ndarray, terms: np.ndarray) -> None:
-        missing = 0 if isinstance(at, slice) else int(at.max(initial=-1)) + 1 - len(self._changes)
-        if missing > 0:
-            room = 0, max(missing, len(self._changes))
-            self._changes, self._masks = np.pad(self._changes, room), np.pad(self._masks, room)
-        self._changes[at] += squares
-        self._masks[at] += terms
-        self.largest_mask_term = max(self.largest_mask_term, float(terms.max(initial=0.0)))
-
-
-class PairSums(Sums):
-    """One sum per record and pair: the tightest."""
-
-    def __init__(self, records: int, values: int, noise: float) -> None:
-        super().__init__((records, values, values), noise)
-
     def per_record(self) -> np.ndarray:
-        """The largest pair of each record, shape (records,)."""
-        return np.asarray(self._changes.max((1, 2)))
-
-    def _step(self, block: Distances) -> tuple[np.ndarray, np.ndarray]:
-        return _squares(block).numpy(), pair_mask_terms(block, self._noise).numpy()
+        """The largest sum of squared changes of each record, shape (records,)."""
+        return np.array(self._changes.max(axis=tuple(range(1, self._changes.ndim))))
 
 
-class RecordSums(Sums):
-    """One sum per record of each step's largest pair: an upper bound on ``PairSums``, with less memory."""
+def largest_changes(block: Distances, method: Diameter) -> np.ndarray:
+    """Largest distance of each record, or an upper bound on it, rounding included.
 
-    def __init__(self, records: int, noise: float, method: Diameter) -> None:
-        super().__init__((records,), noise)
-        self._method = method
-
-    @staticmethod
-    def changes(block: Distances, method: Diameter) -> np.ndarray:
-        """Largest distance of each record, or an upper bound on it, rounding included.
-
-        The square of twice a distance to the mean moves by 4 slacks.
-        """
-        squares = diameters(block.squared, method).double().square().cpu().numpy()
-        slack = (1.0 if method is Diameter.EXACT else 4.0) * block.slack
-        return np.sqrt(np.minimum(squares + slack, LARGEST_CHANGE**2))
-
-    def keep_largest(self, block: Distances) -> float:
-        """Keep the largest record of a step, blocks one after the other; returns the largest change in the block."""
-        squares, terms = self._step(block)
-        self._changes = np.maximum(self._changes, squares.max())
-        self._masks = np.maximum(self._masks, terms.max())
-        self.largest_mask_term = float(self._masks[0])
-        return math.sqrt(float(squares.max()))
-
-    def per_record(self) -> np.ndarray:
-        """A copy, shape (records,)."""
-        return self._changes.copy()
-
-    def _step(self, block: Distances) -> tuple[np.ndarray, np.ndarray]:
-        changes = self.changes(block, self._method)
-        if self._method is Diameter.EXACT:
-            terms = pair_mask_terms(block, self._noise).amax((1, 2)).numpy()
-        else:
-            # A bound on the distance is no distance of a pair: take the worst pair at that distance.
-            terms = worst_mask_term(changes, self._noise)
-        return np.square(changes), terms
+    The square of twice a distance to the mean moves by 4 slacks.
+    """
+    squares = diameters(block.squared, method).double().square().cpu().numpy()
+    slack = (1.0 if method is Diameter.EXACT else 4.0) * block.slack
+    return np.sqrt(np.minimum(squares + slack, LARGEST_CHANGE**2))
 
 
 def _squares(block: Distances) -> torch.Tensor:
@@ -136,7 +89,8 @@ def _squares(block: Distances) -> torch.Tensor:
     return block.squared.double().cpu().add(block.slack).clamp_(max=LARGEST_CHANGE**2)
 
 
-def _rows(block: Distances) -> slice:
+def rows(block: Distances) -> slice:
+    """Where the records of a block stand."""
     return slice(block.first, block.first + len(block.norms))
 
 

@@ -6,7 +6,6 @@ import contextlib
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,7 +14,6 @@ from torch import nn
 from reticent.errors import ReticentError, UnsupportedError
 from reticent.sensitivity.brute import Loss, Truth, borrowed, complete, cross_entropy, truth
 from reticent.sensitivity.dense import DenseEngine, dense_layers
-from reticent.sensitivity.gram import Measured
 from reticent.sensitivity.layered import LayeredEngine
 from reticent.sensitivity.single import SingleEngine
 
@@ -33,31 +31,12 @@ class Route(StrEnum):
     """The gradient of each completion, by one backward pass each: brute force itself."""
 
 
-class Engine(Protocol):
-    """What a route gives.
+Engine = DenseEngine | LayeredEngine | SingleEngine
+"""What a route gives.
 
-    Attributes:
-        scale: of the last block, the largest squared length of an input times that of a clipped error, of any two
-            completions of a record, summed over layers. Squared distances are rounded in units of it, or of 1.
-    """
-
-    scale: float
-
-    def on(self, chosen: torch.Tensor) -> Engine:
-        """The same engine for some of the values."""
-        ...
-
-    def bytes_per_record(self, *, pairs: bool = True) -> int:
-        """Working memory of one record; 0 where it is not known yet."""
-        ...
-
-    def refresh(self) -> None:
-        """Read the weights of this step."""
-        ...
-
-    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float, *, pairs: bool = True) -> Measured:
-        """Distances in units of the clip norm: of all pairs, or to the mean."""
-        ...
+Its ``scale`` is, of the last block, the largest squared length of an input times that of a clipped error, of any two
+completions of a record, summed over layers. Squared distances are rounded in units of it, or of 1.
+"""
 
 
 def build(

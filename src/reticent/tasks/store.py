@@ -5,7 +5,6 @@
     ROOT/blobs/<sha256>.safetensors   inputs shared by tasks
     ROOT/tasks/<sha256>/task.json     the task and the digest of its result
     ROOT/tasks/<sha256>/result.safetensors
-    ROOT/partial/                     half-written results; removed when work is resumed
 
 The name of a task's folder is the digest of its parameters, so that a task is done exactly when its folder
 exists: a folder appears by one rename, after its files are on the disk. A process killed at any moment loses
@@ -19,8 +18,6 @@ import fcntl
 import hashlib
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,14 +26,13 @@ from typing import Any
 import numpy as np
 
 from reticent.errors import ArtifactError, needing
-from reticent.io.files import remove_strays, sync_folder, write_atomic
+from reticent.io.files import new_folder, remove_strays, write_atomic
 from reticent.io.strict import canonical, portable
 from reticent.tasks.files import inside, read_json, read_tensors, tensors_bytes, write_json
 
 _MANIFEST_SCHEMA = "reticent.run-manifest/1"
 _TASK_SCHEMA = "reticent.task/1"
-_FOLDERS = ("blobs", "tasks", "partial")
-_OF_A_TASK = re.compile(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)\.partial-\w{16}")
+_FOLDERS = ("blobs", "tasks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +112,8 @@ class Store:
             except BlockingIOError:
                 raise ArtifactError(f"{self.root}: another process is working in this directory") from None
             self._begin(plan)
-            self._remove_partial()
+            for folder in (self.root, *(self.root / name for name in _FOLDERS)):
+                remove_strays(folder)
             yield
         finally:
             os.close(descriptor)
@@ -181,16 +178,14 @@ class Store:
         data = tensors_bytes(arrays)
         digest = hashlib.sha256(data).hexdigest()
         with _one_line(self.root):
-            folder = Path(tempfile.mkdtemp(prefix="task-", dir=inside(self.root, "partial")))
-            write_atomic(folder / "result.safetensors", data, private=True)
-            write_json(folder / "task.json", {"schema": _TASK_SCHEMA, "task": task.document(), "result": digest})
             try:
-                folder.rename(self.root / "tasks" / task.key)
+                with new_folder(inside(self.root, "tasks", task.key), private=True) as folder:
+                    write_atomic(folder / "result.safetensors", data, private=True)
+                    record = {"schema": _TASK_SCHEMA, "task": task.document(), "result": digest}
+                    write_json(folder / "task.json", record)
             except OSError:
                 if not self.has(task):
                     raise
-                shutil.rmtree(folder, ignore_errors=True)
-            sync_folder(self.root / "tasks")
 
     def task(self, key: str) -> Task:
         """The task whose result lies in the folder ``key``.
@@ -218,18 +213,6 @@ class Store:
         if record.get("schema") != _TASK_SCHEMA or record.get("task") != task.document():
             raise ArtifactError(f"{path}: does not describe the task that its folder is named after")
         return read_tensors(inside(self.root, "tasks", task.key, "result.safetensors"), str(record.get("result")))
-
-    def _remove_partial(self) -> None:
-        """Leftovers of a kill, recognised by their names; nothing else is touched."""
-        for entry in inside(self.root, "partial").glob("task-*"):
-            if (
-                entry.is_dir()
-                and not entry.is_symlink()
-                and all(_OF_A_TASK.fullmatch(file.name) for file in entry.iterdir())
-            ):
-                shutil.rmtree(entry, ignore_errors=True)
-        remove_strays(self.root)
-        remove_strays(self.root / "blobs")
 
 
 class Kept(Store):

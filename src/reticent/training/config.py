@@ -17,14 +17,13 @@ from reticent.facts.hidden_steps import why_not
 from reticent.facts.plan import MOST_STAGES, StageConfig
 from reticent.facts.steps import MOST_STEPS, Randomness
 from reticent.io import yaml
-from reticent.io.models import Closed, Count, NonNegative, Positive, Rate, validated
+from reticent.io.models import Closed, Count, Inside, NonNegative, Positive, Rate, Seed, validated
 from reticent.mechanisms import Neighbouring
 from reticent.samplers import INDEPENDENT
 from reticent.samplers.base import runnable
 from reticent.samplers.named import Named
 from reticent.text import one_of
 from reticent.training.config_data import DataConfig
-from reticent.training.config_fields import Inside, Seed
 from reticent.training.config_models import ModelConfig
 
 

@@ -8,8 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from reticent.data import NAMES
 from reticent.facts.configuration import OWN as OWN
-from reticent.io.models import Closed, Count, Sha256
-from reticent.training.config_fields import Seed, Width
+from reticent.io.models import Closed, Count, Seed, Sha256, Width
 
 
 class TableConfig(Closed):

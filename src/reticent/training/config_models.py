@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from reticent.io.models import Closed
-from reticent.training.config_fields import Width
+from reticent.io.models import Closed, Width
 
 
 class Activation(StrEnum):

@@ -256,9 +256,6 @@ def load_run(path: Path | str) -> Run:
     """
     path = Path(path)
     manifest = _load_manifest(path)
-    _refuse_links(path)
-    for name, record in manifest.files.items():
-        _check_entry(path, name, record)
     if not {LEDGER, WEIGHTS} <= set(manifest.files):
         raise ArtifactError(f"{path}: {MANIFEST} lacks {LEDGER} or {WEIGHTS}")
     if manifest.files[LEDGER].bytes > _LARGEST_LEDGER:
@@ -292,9 +289,7 @@ def check_files(path: Path) -> None:
         ArtifactError: a file differs, is missing, or was added.
     """
     manifest = _load_manifest(path)
-    _refuse_links(path)
     for name, record in manifest.files.items():
-        _check_entry(path, name, record)
         if sha256_file(path / name) != record.sha256:
             raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: changed after the run")
     there = {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir() or file.is_symlink()}
@@ -355,6 +350,7 @@ def _write_manifest(directory: Path) -> None:
 
 
 def _load_manifest(path: Path) -> Manifest:
+    """What a run holds; all of it is there, in its size, and nothing is a link."""
     file = path / MANIFEST
     if not path.is_dir():
         raise ArtifactError(f"{path}: not a run directory")
@@ -362,7 +358,11 @@ def _load_manifest(path: Path) -> Manifest:
         raise ArtifactError(f"{path}: half written, or not a run: it has no {MANIFEST}")
     content = read_bytes(file, _LARGEST_MANIFEST, follow=False)
     document = strict.loads(content, str(file), keys=_MOST_FILES, objects=_MOST_FILES + 2)
-    return validated(Manifest, document, str(file))
+    manifest = validated(Manifest, document, str(file))
+    _refuse_links(path)
+    for name, record in manifest.files.items():
+        _check_entry(path, name, record)
+    return manifest
 
 
 def _refuse_links(path: Path) -> None:

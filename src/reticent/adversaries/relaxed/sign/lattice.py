@@ -303,12 +303,11 @@ class Sketch:
             NumericalError: a loss of one of them is out of reach.
         """
         y, log_mass = noise.planned(places)
-        up, down = noise.loss(y), noise.loss(-y)
-        if not float(up[-1]) < _LARGEST_LOSS:
+        a, b = odd_and_even(noise, y)
+        if not float(a[-1] + b[-1]) < _LARGEST_LOSS:
             raise NumericalError("sign lattice: the losses are too large")
-        centre = float(up[len(y) // 2])
-        a, b = 0.5 * (up - down), 0.5 * (up + down) - centre
-        both = np.exp(log_mass) * (1.0 + np.exp(up))
+        centre = float(b[len(y) // 2])
+        both, b = np.exp(log_mass) * (1.0 + np.exp(a + b)), b - centre
         slope_a, slope_b = (float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b))
         return cls(noise, steps, centre, log_mass, a, b, (slope_a, slope_b))
 
