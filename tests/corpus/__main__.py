@@ -28,7 +28,7 @@ QUICK = {"assessments": 28, "calibrations": 12, "surface": 15, "doors": 34, "cer
 """Processor seconds of each section without ``--all``."""
 MANY = 20
 """So many differences are counted by their kind, too."""
-QUICK_LOOPS = ("test_false_means.py", "test_loops_of_users.py")
+QUICK_LOOPS = ("detectors/test_alone.py", "detectors/test_samplers.py")
 
 
 def stored(section: str) -> Path:

@@ -70,12 +70,13 @@ def _train(config: dict[str, Any]) -> None:
 def _watch(kind: str) -> None:
     from torch.utils.data import DataLoader, Subset
 
-    from tests.watching.loops import private, records, trained, watched
+    from tests.watching.loops import Loop, passes, private, records, watched
 
     few = DataLoader(Subset(records(), range(60)), batch_size=10, shuffle=True)
     made = private(few, poisson_sampling=kind != "shuffled")
     if kind == "faulty":
-        seen = trained(made, forward=lambda features: made[0](features - features.mean(0)), passes=2)
+        centred = Loop(batches=passes(2), forward=lambda toy, rows: toy.model(rows - rows.mean(0)))
+        seen, _ = centred.but(made=lambda: made).watched()
     else:
         seen = watched(*made, **LOOPS[kind])
     seen.save("ledger.json")

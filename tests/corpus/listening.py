@@ -20,13 +20,17 @@ from tests.corpus.project import projected
 
 SEEDS_OF_OTHERS = (
     "test_a_look_draws_nothing",
-    "test_a_generator_of_the_program",
-    "test_secure_mode_without_a_generator_is_not_secure",
+    "test_seeds[a generator of the program]",
+    "test_seeds[a new generator of the program]",
+    "test_seeds[a public seed without noise]",
+    "test_seeds[a seed of a loop of one's own]",
+    "test_seeds[a small seed before each step]",
+    "test_seeds[secure mode without a generator]",
     "test_a_small_or_known_seed_before_the_watch[0]",
     "test_virtual_steps_are_measured_whole",
     "test_steps_that_are_not_measured_count_with_the_most_that_clipping_allows",
     "test_weights_are_bit_identical_with_and_without[hooks]",
-    "test_records_mixed_in_a_loop_of_opacus[ghost]",  # its sum is longer than clipping allows now and then
+    "test_losses[a loss that mixes in a loop of Opacus, ghost]",  # its sum is longer than clipping allows now and then
 )
 """Tests that set a seed as others do: whether their noise was seen before hangs on who ran first, so none is kept."""
 _heard: dict[str, list[Any]] = defaultdict(list)

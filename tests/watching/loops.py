@@ -1,20 +1,40 @@
-"""Training loops that know nothing of reticent, for tests."""
+"""Training loops that know nothing of reticent, and a row of a table of loops.
+
+A ``Loop`` is a loop as somebody wrote it with everything that is true of it; ``check`` runs it with a watch and without
+and compares. The tables stand in the tests of what looks at them, by its name.
+"""
 
 from __future__ import annotations
 
+import random
 import warnings
-from collections.abc import Callable
-from itertools import chain, repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, islice
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from opacus import PrivacyEngine
+from opacus.optimizers.optimizer import _mark_as_processed
+from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
+from reticent.facts import Fact
+from reticent.records.ledger import RunLedger
+from reticent.samplers import Poisson
+from reticent.watching.detectors.seeds import guessable
 from reticent.watching.optimisers import release_of
+from tests.fuzz.watch_oracle import Oracle, understated
+
+Made = tuple[Any, Any, Any, Any]
+"""(model, optimizer, loader, criterion)."""
+Act = Callable[["Toy"], Any]
 
 RECORDS, BATCH, RATE, NOISE = 120, 20, 1.0 / 6.0, 1.1
 """A Poisson batch is empty once in 3e9, and has less than three records once in 1e7: no test hangs on one."""
@@ -27,10 +47,11 @@ def records(seed: int = 0) -> TensorDataset:
 
 
 def network() -> nn.Module:
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
-    torch.seed()  # noise and draws from the operating system again
-    return model
+    if guessable(torch.initial_seed()):
+        torch.seed()  # noise and draws from the operating system
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
 
 
 def adaptive_noise(adjusted: float, nominal: float, size: int | None) -> float:
@@ -40,6 +61,10 @@ def adaptive_noise(adjusted: float, nominal: float, size: int | None) -> float:
     return release_of(optimizer, 1.0, size, 1).noise_multiplier
 
 
+def _trained(model: nn.Module) -> int:
+    return len([p for p in model.parameters() if p.requires_grad])
+
+
 def private(
     loader: DataLoader | None = None,
     clipping: str = "flat",
@@ -47,8 +72,8 @@ def private(
     mode: str = "hooks",
     model: nn.Module | None = None,
     **options: Any,
-) -> tuple[Any, Any, Any, Any]:
-    """(model, optimizer, loader, criterion) from Opacus."""
+) -> Made:
+    """A loop of Opacus."""
     model = model or network()
     extra: dict[str, Any] = {}
     if clipping == "adaptive":
@@ -61,7 +86,7 @@ def private(
             optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
             data_loader=loader or DataLoader(records(), batch_size=BATCH, shuffle=True),
             noise_multiplier=NOISE,
-            max_grad_norm=[norm] * 4 if clipping == "per_layer" else norm,
+            max_grad_norm=[norm] * _trained(model) if clipping == "per_layer" else norm,
             clipping=clipping,
             grad_sample_mode=mode,
             criterion=nn.CrossEntropyLoss(),
@@ -100,6 +125,18 @@ def run(
                         after(count)
 
 
+def reading(data: Any = None, size: int = BATCH, **options: Any) -> DataLoader:
+    """A loader that shuffles."""
+    return DataLoader(records() if data is None else data, batch_size=size, **{"shuffle": True, **options})
+
+
+def by_hand(model: nn.Module | None = None, loader: DataLoader | None = None) -> Made:
+    """A loop that clips and adds noise by itself."""
+    model = model or network()
+    loader = reading() if loader is None else loader
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), loader, nn.CrossEntropyLoss()
+
+
 def plain_step(model: nn.Module, features: torch.Tensor, labels: torch.Tensor, noise: float, norm: float) -> None:
     """Per-record gradients by torch.func, clipped, summed, with noise, into ``.grad``."""
     parameters = {name: p.detach() for name, p in model.named_parameters()}
@@ -136,27 +173,311 @@ def epsilon(what):
     return rt.epsilon_at_delta(rt.assess(what)[0].curve, DELTA)
 
 
+def most_that_fits(seen, target):
+    """Whether the advantage of what ran keeps to a target, and one step more would exceed it."""
+    within = rt.assess(seen)[0].measure(rt.advantage).value
+    beyond = rt.assess(rt.DPSGD(NOISE, RATE, seen.steps + 1))[0].measure(rt.advantage).value
+    return within <= target < beyond
+
+
+def parts(seen):
+    """The releases that a ledger amounts to."""
+    return getattr(seen.mechanism(), "parts", (seen.mechanism(),))
+
+
 def void(seen):
-    return seen.mechanism().noise_multiplier == 0.0
-
-
-def trained(made, before=lambda step: None, between=lambda step: None, after=lambda step: None, forward=None, passes=1):
-    """A watched loop; each step calls what happens before it, between its backward pass and it, and after it."""
-    model, optimizer, loader, criterion = made
-    with rt.watch(model, optimizer, loader) as seen:
-        for step, (features, labels) in enumerate(chain.from_iterable(repeat(loader, passes))):
-            before(step)
-            optimizer.zero_grad()
-            criterion((forward or model)(features), labels).backward()
-            between(step)
-            optimizer.step()
-            after(step)
-    return seen
+    return any(part.noise_multiplier == 0.0 for part in parts(seen))
 
 
 def faults(seen):
     return {fault for fault in seen.ledger.faults if fault.voids}
 
 
-def noises(seen):
-    return [segment.noise_multiplier for segment in seen.ledger.segments]
+class Unwatched:
+    """Stands where a watch would: the same program, and nobody looks."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def step(self, **_: Any) -> None:
+        self.steps += 1
+
+    def evaluation(self) -> Any:
+        return nullcontext()
+
+    no_records = after_step = evaluation
+
+
+class Toy(SimpleNamespace):
+    """A loop while it runs: its parts, the batch and the step that it is at, and whatever a row wants to keep.
+
+    Attributes:
+        model, optimizer, loader, criterion: as ``private`` makes them.
+        seen: the watch, or one that stands for it.
+        features, labels: the batch.
+        step: how many steps were taken.
+    """
+
+    @property
+    def bare(self) -> Any:
+        return getattr(self.model, "_module", self.model)
+
+    @property
+    def inner(self) -> Any:
+        return self.optimizer.original_optimizer
+
+    @property
+    def first(self) -> Any:
+        """The first parameter."""
+        return next(self.bare.parameters())
+
+    def train(self, loader: Any = None, **how: Any) -> None:
+        """An ordinary loop over all of the data, or of another loader."""
+        run(self.model, self.optimizer, self.loader if loader is None else loader, self.criterion, **how)
+
+
+def nothing(toy: Toy) -> None:
+    """As most loops do at most places."""
+
+
+def backward(toy: Toy) -> None:
+    """The loss of the batch."""
+    toy.criterion(toy.forward(toy.features), toy.labels).backward()
+
+
+def update(toy: Toy) -> None:
+    toy.optimizer.step()
+
+
+def gradients_by_hand(toy: Toy) -> None:
+    """Clipped, with noise, without Opacus."""
+    plain_step(toy.model, toy.features, toy.labels, NOISE, 1.0)
+
+
+def update_by_hand(toy: Toy) -> None:
+    """A step, and its numbers for the watch."""
+    toy.optimizer.step()
+    toy.seen.step(noise_multiplier=NOISE, max_grad_norm=1.0, batch_size=len(toy.labels))
+
+
+def one_pass(toy: Toy) -> Iterable[Any]:
+    return toy.loader
+
+
+def passes(count: int, most: int | None = None) -> Callable[[Toy], Iterable[Any]]:
+    """So many passes over the loader, each of ``most`` batches at most."""
+    return lambda toy: chain.from_iterable(islice(toy.loader, most) for _ in range(count))
+
+
+def in_parts(size: int, count: int = 1) -> Callable[[Toy], Iterable[Any]]:
+    """So many passes in parts of batches, which Opacus adds up."""
+
+    def batches(toy: Toy) -> Iterator[Any]:
+        manager = BatchMemoryManager(data_loader=toy.loader, max_physical_batch_size=size, optimizer=toy.optimizer)
+        with manager as parts:
+            for _ in range(count):
+                yield from parts
+
+    return batches
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop:
+    """A row: a loop that somebody wrote, what it is made of, and everything that is true of it.
+
+    Each part of the loop is a function of the ``Toy``; those that are left out are as in an ordinary loop of Opacus.
+
+    Attributes:
+        made: gives (model, optimizer, loader, criterion).
+        enters: once, inside the block, before the first batch.
+        batches: what the loop reads.
+        before: at the begin of a step, before gradients are cleared.
+        clears: whether gradients are cleared at the begin of a step.
+        forward: the outputs of rows; of the toy and the rows.
+        backward: from a batch to its gradients.
+        between: between the gradients and the step.
+        update: the step.
+        after: after each step.
+        leaves: once, at the end of the block.
+        options: for ``rt.watch``.
+        errors: exactly the faults that void the ledger.
+        may: errors that chance decides.
+        notes: other facts that it names.
+        never: facts that it does not name.
+        ledger: values of the ledger, by dotted name.
+        ran: values of the mechanism, by dotted name.
+        segments: all values that the segments have, by name, in their order.
+        draws: whether the program draws from the operating system, so that no two runs are alike.
+        beside: whether the program does beside its steps what it may, and an oracle below the optimizer does not know.
+    """
+
+    made: Callable[[], Made] = private
+    enters: Act = nothing
+    batches: Callable[[Toy], Iterable[Any]] = one_pass
+    before: Act = nothing
+    clears: bool = True
+    forward: Callable[[Toy, Any], Any] = lambda toy, rows: toy.model(rows)
+    backward: Act = backward
+    between: Act = nothing
+    update: Act = update
+    after: Act = nothing
+    leaves: Act = nothing
+    options: Mapping[str, Any] = field(default_factory=dict)
+    errors: Set[Fact] = frozenset()
+    may: Set[Fact] = frozenset()
+    notes: Set[Fact] = frozenset()
+    never: Set[Fact] = frozenset()
+    ledger: Mapping[str, Any] = field(default_factory=dict)
+    ran: Mapping[str, Any] = field(default_factory=dict)
+    segments: Mapping[str, list[Any]] = field(default_factory=dict)
+    draws: bool = False
+    beside: bool = False
+
+    def but(self, **changes: Any) -> Loop:
+        """The row with other parts."""
+        return replace(self, **changes)
+
+    def run(self, made: Made, seen: Any) -> Toy:
+        """The loop, inside a block of whoever looks."""
+        model, optimizer, loader, criterion = made
+        toy = Toy(model=model, optimizer=optimizer, loader=loader, criterion=criterion, seen=seen, step=0)
+        toy.forward = partial(self.forward, toy)
+        self.enters(toy)
+        for batch in self.batches(toy):
+            toy.features, toy.labels = batch
+            self.before(toy)
+            if self.clears:
+                optimizer.zero_grad()
+            self.backward(toy)
+            self.between(toy)
+            self.update(toy)
+            self.after(toy)
+            toy.step += 1
+        self.leaves(toy)
+        return toy
+
+    def watched(self) -> tuple[Any, Toy]:
+        """The loop under watch: the watch, and the loop at its end."""
+        made = self.made()
+        with rt.watch(*made[:3], **self.options) as seen:
+            toy = self.run(made, seen)
+        return seen, toy
+
+    def check(self) -> tuple[Any, Toy]:
+        """Run it with a watch and without, and hold what the watch says against the row and against what ran."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.seed()
+            seed = torch.initial_seed()
+            random.seed(seed)
+            alone, truth = self._alone()
+            torch.manual_seed(seed)
+            random.seed(seed)
+            seen, toy = self.watched()
+        torch.seed()
+        if not self.draws:
+            torch.testing.assert_close(_weights(toy), _weights(alone), equal_nan=True)
+        self._compare(seen)
+        if not void(seen):
+            self._dominates(seen, alone, truth)
+        _holds_together(seen)
+        return seen, toy
+
+    def _alone(self) -> tuple[Toy, Oracle | None]:
+        """The loop without a watch, and what an oracle below a private optimizer saw of it."""
+        made, truth = self.made(), None
+        sampler = getattr(made[2], "batch_sampler", None)
+        if hasattr(made[1], "original_optimizer"):
+            truth = Oracle(made[0])
+            truth.follow(made[1], lambda: getattr(sampler, "sample_rate", None))
+        return self.run(made, Unwatched()), truth
+
+    def _compare(self, seen: Any) -> None:
+        assert faults(seen) - self.may == self.errors
+        assert self.notes <= set(seen.ledger.faults)
+        assert not self.never & set(seen.ledger.faults)
+        assert void(seen) == bool(self.errors)
+        for name, value in self.ledger.items():
+            assert attrgetter(name)(seen.ledger) == value, name
+        for name, value in self.ran.items():
+            assert attrgetter(name)(seen.mechanism()) == value, name
+        for name, values in self.segments.items():
+            assert list(dict.fromkeys(getattr(one, name) for one in seen.ledger.segments)) == values, name
+
+    def _dominates(self, seen: Any, alone: Toy, truth: Oracle | None) -> None:
+        """What the ledger amounts to is no less than what ran without a watch."""
+        if truth is None:
+            assert seen.ledger.steps == len(alone.seen)
+        elif not self.draws:
+            assert seen.ledger.steps >= len(truth.releases)
+            if self.beside:
+                truth.bare.clear()
+            if isinstance(getattr(seen.mechanism(), "sampler", None), Poisson):
+                assert understated(seen.mechanism(), truth) is None
+
+
+def _weights(toy: Toy) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in toy.bare.parameters()])
+
+
+_CERTIFIED: set[Any] = set()
+"""The kinds of answers that were certified: a certificate takes longer than a loop."""
+
+
+def _holds_together(seen: Any) -> None:
+    """A ledger says nothing against itself, survives its file, and is derived again from what is public."""
+    ledger = seen.ledger
+    assert not list(ledger.contradictions())
+    assert RunLedger.from_json(seen.to_json()) == ledger
+    assert RunLedger.model_validate(ledger.public()).mechanism() == ledger.mechanism()
+    kind = void(seen), type(ledger.mechanism()), frozenset(ledger.vouches().items())
+    if kind not in _CERTIFIED:
+        _CERTIFIED.add(kind)
+        assert rt.certify(seen).verify().accepted
+
+
+BY_HAND = Loop(made=by_hand, backward=gradients_by_hand, update=update_by_hand)
+"""A loop that clips and adds noise by itself, and tells the watch."""
+
+
+def update_stated(toy: Toy) -> None:
+    """A step whose noise is stated, whatever the gradients are."""
+    toy.optimizer.step()
+    toy.seen.step(noise_multiplier=1.0, batch_size=len(toy.labels))
+
+
+class Centred(nn.Module):
+    """Mixes the records of a batch."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x - x.mean(0, keepdim=True)
+
+
+def mixup(x: torch.Tensor) -> torch.Tensor:
+    return 0.6 * x + 0.4 * x[torch.randperm(len(x))]
+
+
+def standardised(x: torch.Tensor) -> torch.Tensor:
+    """By the mean and the deviation of the batch."""
+    return (x - x.mean(0)) / (x.std(0) + 1e-3)
+
+
+def noisy(x: torch.Tensor) -> torch.Tensor:
+    """Each record by itself."""
+    return x + 0.1 * torch.randn(x.shape)
+
+
+def coins(self: Any) -> None:
+    """Plus and minus one: as long as Gaussian noise, and no hiding place."""
+    for p in self.params:
+        noise = torch.randint(0, 2, p.summed_grad.shape) * 2.0 - 1.0
+        p.grad = (p.summed_grad + self.noise_multiplier * self.max_grad_norm * noise).view_as(p)
+        _mark_as_processed(p.summed_grad)
+
+
+def as_class(optimizer: Any, **methods: Any) -> None:
+    """Methods of a class of the program in the place of Opacus's."""
+    optimizer.__class__ = type("Mine", (type(optimizer),), methods)

@@ -144,6 +144,32 @@ def engine_of_opacus() -> PrivacyEngine:
     return PrivacyEngine(accountant="rdp", secure_mode=False)
 
 
+def made_private(model, optimizer, loader, noise, norm, **options):
+    """By ``make_private``."""
+    return engine_of_opacus().make_private(
+        module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=noise, max_grad_norm=norm, **options
+    )
+
+
+def made_for(model, optimizer, loader, epsilon, delta, norm, **options):
+    """By ``make_private_with_epsilon``."""
+    target = {"target_epsilon": epsilon, "target_delta": delta, "epochs": EPOCHS, "max_grad_norm": norm}
+    return engine_of_opacus().make_private_with_epsilon(
+        module=model, optimizer=optimizer, data_loader=loader, **target, **options
+    )
+
+
+def ordinary(model, optimizer, loader, count=EPOCHS, after=lambda: None):
+    """Passes as most scripts write them; ``after`` each of them."""
+    for _ in range(count):
+        model.train()
+        for features, labels in loader:
+            optimizer.zero_grad()
+            functional.cross_entropy(model(features), labels).backward()
+            optimizer.step()
+        after()
+
+
 # Opacus's own
 
 
@@ -273,25 +299,9 @@ def _imdb(watch, collate):
     others = DataLoader(texts(40), batch_size=BATCH, collate_fn=collate)
     model = MeanOfWords()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    engine = engine_of_opacus()
-    model, optimizer, loader = engine.make_private(
-        module=model,
-        optimizer=optimizer,
-        data_loader=loader,
-        noise_multiplier=0.56,
-        max_grad_norm=1.0,
-        poisson_sampling=False,
-    )
+    model, optimizer, loader = made_private(model, optimizer, loader, noise=0.56, norm=1.0, poisson_sampling=False)
     with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            model = model.train()
-            for features, labels in loader:
-                optimizer.zero_grad()
-                predictions = model(features).squeeze(1)
-                loss = nn.CrossEntropyLoss()(predictions, labels)
-                loss.backward()
-                optimizer.step()
-            tested(model, others)
+        ordinary(model, optimizer, loader, after=lambda: tested(model, others))
     return optimizer.noise_multiplier, [ledger]
 
 
@@ -328,13 +338,10 @@ def _names(watch, collate, epsilon=None):
     others = DataLoader(other, batch_size=2 * BATCH, shuffle=False, collate_fn=collate)
     model, criterion = Names(), nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=2.0)
-    engine, made = engine_of_opacus(), {"module": model, "optimizer": optimizer, "data_loader": loader}
     if epsilon is None:
-        model, optimizer, loader = engine.make_private(**made, noise_multiplier=1.0, max_grad_norm=1.5)
+        model, optimizer, loader = made_private(model, optimizer, loader, noise=1.0, norm=1.5)
     else:
-        model, optimizer, loader = engine.make_private_with_epsilon(
-            **made, max_grad_norm=1.5, target_delta=8e-5, target_epsilon=epsilon, epochs=EPOCHS
-        )
+        model, optimizer, loader = made_for(model, optimizer, loader, epsilon=epsilon, delta=8e-5, norm=1.5)
     with watch(model, optimizer, loader) as ledger:
         for _ in range(EPOCHS):
             for features, labels in loader:
@@ -409,9 +416,7 @@ def _dcgan(watch, seed, named=False):
             if isinstance(layer, (nn.Conv2d, nn.ConvTranspose2d)):
                 layer.weight.data.normal_(0.0, 0.02)
     of_real = torch.optim.Adam(discriminator.parameters(), lr=2e-4, betas=(0.5, 0.999))
-    discriminator, of_real, loader = engine_of_opacus().make_private(
-        module=discriminator, optimizer=of_real, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0
-    )
+    discriminator, of_real, loader = made_private(discriminator, of_real, loader, noise=1.0, norm=1.0)
     of_made = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
     with watch(discriminator, of_real, loader) as ledger:
         for _ in range(EPOCHS):
@@ -546,15 +551,14 @@ def _text(watch, model, mode):
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, eps=1e-8)
     model = model.train()
     criterion = nn.CrossEntropyLoss(reduction="mean")
-    made = engine_of_opacus().make_private_with_epsilon(
-        module=model,
-        optimizer=optimizer,
-        data_loader=loader,
+    made = made_for(
+        model,
+        optimizer,
+        loader,
+        epsilon=7.5,
+        delta=1 / len(loader),
+        norm=0.1,
         criterion=criterion,
-        target_delta=1 / len(loader),
-        target_epsilon=7.5,
-        epochs=EPOCHS,
-        max_grad_norm=0.1,
         grad_sample_mode=mode,
     )
     model, optimizer, *own, loader = made
@@ -646,8 +650,7 @@ def _adaptive(watch, mended):
         for _ in range(3):
             for features, labels in loader:
                 optimizer.zero_grad()
-                loss = criterion(model(features), labels)
-                loss.backward()
+                criterion(model(features), labels).backward()
                 optimizer.step()
     return optimizer.noise_multiplier, [ledger]
 
@@ -690,11 +693,7 @@ def _by_parts(watch, kind):
     accountant = engine_of_opacus().accountant
     optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(sample_rate=rate))
     with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            for features, labels in loader:
-                optimizer.zero_grad()
-                functional.cross_entropy(model(features), labels).backward()
-                optimizer.step()
+        ordinary(model, optimizer, loader)
     return optimizer.noise_multiplier, [ledger]
 
 
@@ -735,19 +734,11 @@ def own_grad_sampler(watch):
     """Nobody saw whether these are the gradients of records: the program vouches for them."""
     data = TensorDataset(torch.randn(RECORDS, 6), torch.randint(0, 2, (RECORDS,)))
     model = nn.Sequential(Scaled(6), nn.Linear(6, 2))
-    model, optimizer, loader = engine_of_opacus().make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=DataLoader(data, batch_size=BATCH),
-        noise_multiplier=1.0,
-        max_grad_norm=1.0,
+    model, optimizer, loader = made_private(
+        model, torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(data, batch_size=BATCH), noise=1.0, norm=1.0
     )
     with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            for features, labels in loader:
-                optimizer.zero_grad()
-                functional.cross_entropy(model(features), labels).backward()
-                optimizer.step()
+        ordinary(model, optimizer, loader)
     return optimizer.noise_multiplier, [ledger]
 
 
@@ -769,10 +760,7 @@ def resumed(watch):
             file.seek(0)
             engine.load_checkpoint(path=file, module=model, optimizer=optimizer)
         with watch(model, optimizer, loader, continues=ledgers[0] if again else None) as ledger:
-            for features, labels in loader:
-                optimizer.zero_grad()
-                functional.cross_entropy(model(features), labels).backward()
-                optimizer.step()
+            ordinary(model, optimizer, loader, 1)
         engine.save_checkpoint(path=file, module=model, optimizer=optimizer)
         ledgers.append(ledger)
     return optimizer.noise_multiplier, ledgers[1:]
@@ -803,12 +791,12 @@ def flower_client(watch):
     for _ in range(3):
         net = convnet()
         net.load_state_dict({name: torch.tensor(found) for name, found in server.items()})
-        model, optimizer, loader = engine_of_opacus().make_private(
-            module=net,
-            optimizer=torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9),
-            data_loader=DataLoader(Described(pictures()), batch_size=BATCH, shuffle=True),
-            noise_multiplier=1.0,
-            max_grad_norm=1.0,
+        model, optimizer, loader = made_private(
+            net,
+            torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9),
+            DataLoader(Described(pictures()), batch_size=BATCH, shuffle=True),
+            noise=1.0,
+            norm=1.0,
         )
         with watch(model, optimizer, loader, start="declared") as ledger:
             model.train()
@@ -931,12 +919,12 @@ def smartnoise_gan(watch):
     loader = DataLoader(data, batch_size=BATCH, shuffle=True, drop_last=True)
     generator = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 6))
     discriminator = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1), nn.Sigmoid())
-    discriminator, of_real, loader = engine_of_opacus().make_private(
-        module=discriminator,
-        optimizer=torch.optim.Adam(discriminator.parameters(), lr=4e-4),
-        data_loader=loader,
-        noise_multiplier=3.5,
-        max_grad_norm=[1.0] * 4,
+    discriminator, of_real, loader = made_private(
+        discriminator,
+        torch.optim.Adam(discriminator.parameters(), lr=4e-4),
+        loader,
+        noise=3.5,
+        norm=[1.0] * 4,
         clipping="per_layer",
         poisson_sampling=False,
     )
@@ -969,13 +957,13 @@ def smartnoise_gan(watch):
 def accumulated(watch):
     """Three shuffled batches for each step, by ``signal_skip_step``: a pass is one release, whatever is added up."""
     model = convnet()
-    model, optimizer, loader = engine_of_opacus().make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=4, momentum=0.0, weight_decay=0.0),
-        data_loader=DataLoader(pictures(), batch_size=BATCH, shuffle=True),
+    model, optimizer, loader = made_private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=4, momentum=0.0, weight_decay=0.0),
+        DataLoader(pictures(), batch_size=BATCH, shuffle=True),
+        noise=1.2,
+        norm=1.0,
         poisson_sampling=False,
-        noise_multiplier=1.2,
-        max_grad_norm=1.0,
     )
     others, criterion = DataLoader(pictures(40), 32), nn.CrossEntropyLoss()
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=EPOCHS)
@@ -1018,12 +1006,12 @@ def _flow(watch, seed):
     train = DataLoader(torch.randn(RECORDS, 5, generator=draw), batch_size=BATCH, drop_last=True)
     others = DataLoader(torch.randn(40, 5, generator=draw), batch_size=BATCH, drop_last=True)
     model = Flow()
-    model, optimizer, train = engine_of_opacus().make_private(
-        module=model,
-        optimizer=torch.optim.Adam(model.parameters(), lr=1e-4, weight_decay=1e-6),
-        data_loader=train,
-        noise_multiplier=1.0,
-        max_grad_norm=1.0,
+    model, optimizer, train = made_private(
+        model,
+        torch.optim.Adam(model.parameters(), lr=1e-4, weight_decay=1e-6),
+        train,
+        noise=1.0,
+        norm=1.0,
         poisson_sampling=False,
     )
     best, waited = math.inf, 0
@@ -1064,12 +1052,12 @@ def _scheduled(watch, seed, by_hand):
         torch.manual_seed(seed)
     data = pictures()
     model = convnet()
-    model, optimizer, loader = engine_of_opacus().make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.15, momentum=0),
-        data_loader=DataLoader(data, batch_size=BATCH, shuffle=True),
-        noise_multiplier=1.0,
-        max_grad_norm=1.5,
+    model, optimizer, loader = made_private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.15, momentum=0),
+        DataLoader(data, batch_size=BATCH, shuffle=True),
+        noise=1.0,
+        norm=1.5,
     )
     noise = LambdaNoise(optimizer, noise_lambda=lambda epoch: 2.0**epoch)
     norm = LambdaGradClip(optimizer, scheduler_function=lambda epoch: 0.5**epoch)
@@ -1081,12 +1069,7 @@ def _scheduled(watch, seed, by_hand):
 
     with watch(model, optimizer, loader) as ledger:
         for _ in range(EPOCHS):
-            model.train()
-            for features, labels in drawn() if by_hand else loader:
-                optimizer.zero_grad()
-                nn.CrossEntropyLoss()(model(features), labels).backward()
-                optimizer.step()
-            tested(model, others)
+            ordinary(model, optimizer, drawn() if by_hand else loader, 1, lambda: tested(model, others))
             noise.step()
             norm.step()
     return optimizer.noise_multiplier, [ledger]
@@ -1150,16 +1133,8 @@ def causal_lora(watch):
     model.block, model.lm_head = LowRank(model.block, scale=4.0), LowRank(model.lm_head, scale=4.0)
     model.train()
     loader = DataLoader(data, batch_size=BATCH, collate_fn=_by_name, num_workers=1, drop_last=True)
-    engine = engine_of_opacus()
-    model, optimizer, loader = engine.make_private_with_epsilon(
-        module=model,
-        optimizer=torch.optim.AdamW(model.parameters(), lr=1e-4, eps=1e-8),
-        data_loader=loader,
-        target_epsilon=4.0,
-        target_delta=1 / RECORDS,
-        max_grad_norm=1.0,
-        epochs=EPOCHS,
-    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, eps=1e-8)
+    model, optimizer, loader = made_for(model, optimizer, loader, epsilon=4.0, delta=1 / RECORDS, norm=1.0)
     with watch(model, optimizer, loader) as ledger:
         for _ in range(EPOCHS):
             for batch in _in_parts(loader, optimizer):
@@ -1216,15 +1191,14 @@ def _autoencoder(watch, seed):
     loader = DataLoader(data, batch_size=BATCH, shuffle=True, generator=generator)
     model, criterion = Autoencoder(), LossOfRecords()
     kept = copy.deepcopy(model).eval().requires_grad_(False)
-    model, optimizer, criterion, loader = engine_of_opacus().make_private_with_epsilon(
-        module=model,
-        optimizer=torch.optim.Adam(model.parameters(), lr=1e-3),
+    model, optimizer, criterion, loader = made_for(
+        model,
+        torch.optim.Adam(model.parameters(), lr=1e-3),
+        loader,
+        epsilon=8.0,
+        delta=1e-5,
+        norm=1.0,
         criterion=criterion,
-        data_loader=loader,
-        target_epsilon=8.0,
-        target_delta=1e-5,
-        epochs=EPOCHS,
-        max_grad_norm=1.0,
         grad_sample_mode="ghost",
     )
     with watch(model, optimizer, loader) as ledger:
@@ -1270,14 +1244,8 @@ def clipped_weights(watch):
     critic = nn.Sequential(nn.Conv2d(1, 4, 4, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(64, 1))
     kept = copy.deepcopy(generator).eval().requires_grad_(False)
     of_made = torch.optim.Adam(generator.parameters(), lr=1e-4, betas=(0.0, 0.9))
-    critic, of_critic, loader = engine_of_opacus().make_private_with_epsilon(
-        module=critic,
-        optimizer=torch.optim.RMSprop(critic.parameters(), lr=5e-5),
-        data_loader=loader,
-        target_epsilon=8.0,
-        target_delta=1e-5,
-        epochs=EPOCHS,
-        max_grad_norm=1.0,
+    critic, of_critic, loader = made_for(
+        critic, torch.optim.RMSprop(critic.parameters(), lr=5e-5), loader, epsilon=8.0, delta=1e-5, norm=1.0
     )
     steps = 0
     with watch(critic, of_critic, loader) as ledger:

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent import facts
@@ -19,7 +18,21 @@ from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.facts import Severity, all_facts
 from reticent.mechanisms import DPSGD
 from reticent.records.ledger import RunLedger
-from tests.watching.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run, watched
+from tests.watching.loops import (
+    BATCH,
+    BY_HAND,
+    NOISE,
+    RATE,
+    RECORDS,
+    Loop,
+    network,
+    passes,
+    plain_step,
+    private,
+    reading,
+    run,
+    watched,
+)
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -90,38 +103,29 @@ def test_a_ledger_of_which_nothing_is_proven_makes_no_certificate(certified):
 
 def test_a_plain_loop_in_three_lines():
     """A shuffled loader that nobody wrote for reticent, and noise that only the loop knows."""
-    torch.seed()
-    model, loader = network(), DataLoader(records(), batch_size=BATCH, shuffle=True)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    with rt.watch(model, optimizer, loader) as seen:
-        for _ in range(3):
-            for features, labels in loader:
-                plain_step(model, features, labels, NOISE, norm=0.5)
-                optimizer.step()
-                seen.step(noise_multiplier=NOISE, max_grad_norm=0.5)
+
+    def step(toy):
+        toy.optimizer.step()
+        toy.seen.step(noise_multiplier=NOISE, max_grad_norm=0.5)
+
+    def adam():
+        model = network()
+        return model, torch.optim.Adam(model.parameters(), lr=0.01), reading(), None
+
+    gradients = lambda toy: plain_step(toy.model, toy.features, toy.labels, NOISE, norm=0.5)  # noqa: E731
+    seen, _ = Loop(made=adam, batches=passes(3), backward=gradients, update=step).check()
     release = seen.mechanism()
     assert (release.steps, release.sampler.batches_per_epoch, release.max_grad_norm) == (18, 6, 0.5)
     assert {facts.SHUFFLED, facts.DECLARED} <= set(seen.ledger.faults)
-    assert rt.certify(seen).verify().accepted
 
 
 def loop(steps_per_record=1, **options):
-    model, loader = network(), DataLoader(records(), batch_size=BATCH, shuffle=True)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    with rt.watch(model, optimizer, loader, **options) as seen:
-        for index, (features, labels) in enumerate(loader):
-            plain_step(model, features, labels, NOISE, norm=1.0)
-            optimizer.step()
-            if index % steps_per_record == 0:
-                seen.step(noise_multiplier=NOISE)
-    return seen
+    def step(toy):
+        toy.optimizer.step()
+        if toy.step % steps_per_record == 0:
+            toy.seen.step(noise_multiplier=NOISE)
 
-
-def test_steps_that_nobody_recorded_void_the_guarantee():
-    assert facts.UNRECORDED_STEPS not in loop().ledger.faults
-    missed = loop(steps_per_record=2)
-    assert facts.UNRECORDED_STEPS in missed.ledger.faults
-    assert missed.mechanism().noise_multiplier == 0.0
+    return BY_HAND.but(update=step, options=options).watched()[0]
 
 
 def test_what_is_declared_must_not_contradict_what_is_seen():

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import copy
+import io
 
 import pytest
 import torch
-from opacus.optimizers import DPOptimizer
-from opacus.optimizers.optimizer import _mark_as_processed
 from torch import nn
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
 import reticent as rt
 from reticent import facts
-from reticent.facts.steps import Generator
-from tests.watching.loops import BATCH, RECORDS, network, plain_step, private, records, void, watched
+from reticent.watching.detectors.record_gradients import takers_of
+from tests.watching.loops import (
+    BATCH,
+    RECORDS,
+    Loop,
+    by_hand,
+    gradients_by_hand,
+    passes,
+    private,
+    records,
+    run,
+    update_by_hand,
+    void,
+    watched,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
 
 class Eager(Sampler):
@@ -40,34 +54,10 @@ class Own(Sampler):
 
 
 @pytest.mark.parametrize("kind", [Eager, Own])
-def test_weights_are_those_without_a_watch(kind):
-    found, start, data = [], network(), records()
-    for looks in (False, True):
-        model, loader = copy.deepcopy(start), DataLoader(data, batch_sampler=kind())
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        torch.manual_seed(2**60 + 2**27 + 3)
-        watch = rt.watch(model, optimizer, loader)
-        if looks:
-            watch.__enter__()
-        for _ in range(2):
-            for features, labels in loader:
-                plain_step(model, features, labels, 0.0, 1.0)
-                optimizer.step()
-                if looks:
-                    watch.step(noise_multiplier=1.0, max_grad_norm=1.0, batch_size=len(labels))
-        if looks:
-            watch.__exit__(None, None, None)
-        found.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
-    torch.testing.assert_close(*found)
-
-
-def test_workers_that_stay_are_followed_in_the_next_watch():
-    made = private(DataLoader(records(), batch_size=BATCH, shuffle=True, num_workers=1, persistent_workers=True))
-    for _ in range(2):
-        seen = watched(*made, how={"epochs": 1})
-        assert facts.OTHER_BATCHES not in seen.ledger.faults
-    assert type(made[2].batch_sampler) is type(made[2]._iterator._index_sampler)
-    assert not hasattr(type(made[2].batch_sampler), "reticent_watches")
+def test_samplers_of_the_program_draw_as_without_a_watch(kind):
+    loader = lambda: DataLoader(records(), batch_sampler=kind())  # noqa: E731
+    own = Loop(made=lambda: by_hand(loader=loader()), batches=passes(2))
+    own.but(backward=gradients_by_hand, update=update_by_hand).check()
 
 
 def test_noise_of_one_number():
@@ -81,59 +71,23 @@ def test_noise_of_one_number():
     assert facts.REPEATED_NOISE not in seen.ledger.faults
 
 
-@pytest.mark.filterwarnings("ignore:Full backward hook")
-def test_a_backward_pass_that_nobody_saw_is_said():
-    model, optimizer, loader, criterion = private()
-    with rt.watch(model, optimizer, loader) as seen:
-        for features, labels in loader:
-            optimizer.zero_grad()
-            torch.autograd.backward(criterion(model(features), labels))
-            optimizer.step()
-    assert facts.NOT_LOOKED_AT in seen.ledger.faults
-    assert not void(seen)
+def test_a_copy_of_a_ghost_model_clips_as_before():
+    made = private(mode="ghost")
+    with rt.watch(*made[:3]):
+        other = copy.deepcopy(made[0])
+        run(*made, epochs=1)
+    own, copied = takers_of(made[0]), takers_of(other)
+    assert copied
+    for one in copied:
+        for method in ("enable_hooks", "get_clipping_coef"):
+            called = getattr(one, method)
+            assert getattr(called, "args", [getattr(called, "__self__", None)])[0] is one
+    assert not {id(one) for one in copied} & {id(one) for one in own}
 
 
-class Mine(DPOptimizer):
-    """Asks torch for its noise, without naming what it gives."""
-
-    def add_noise(self):
-        for p in self.params:
-            drawn = torch.normal(0.0, self.noise_multiplier * self.max_grad_norm, p.summed_grad.shape)
-            p.grad = (p.summed_grad + drawn).view_as(p)
-            _mark_as_processed(p.summed_grad)
-
-
-class OfTensors(DPOptimizer):
-    def add_noise(self):
-        for p in self.params:
-            deviation = torch.full_like(p.summed_grad, self.noise_multiplier * self.max_grad_norm)
-            p.grad = (p.summed_grad + torch.normal(torch.zeros_like(deviation), deviation)).view_as(p)
-            _mark_as_processed(p.summed_grad)
-
-
-@pytest.mark.parametrize("kind", [Mine, OfTensors])
-def test_noise_that_a_class_asks_of_torch_itself(kind):
-    """A call without the name of the deviation ended the training; and .9 of single precision is less than .9."""
-    made = private()
-    made[1].__class__, made[1].noise_multiplier = kind, 0.9
-    assert not void(watched(*made, how={"epochs": 1}))
-
-
-def test_secure_noise_where_a_class_asks_torch_itself():
-    made = private()
-    made[1].__class__ = Mine
-    rt.secure_noise(made[1])
-    seen = watched(*made, how={"epochs": 1})
-    assert seen.ledger.environment.randomness is Generator.SECURE
-    assert not void(seen)
-
-
-def test_a_mean_that_names_what_it_is_of():
-    """It ended the training."""
-    model, optimizer, loader, _ = private()
-    with rt.watch(model, optimizer, loader) as seen:
-        for features, labels in loader:
-            optimizer.zero_grad()
-            torch.mean(input=nn.functional.cross_entropy(model(features), labels, reduction="none")).backward()
-            optimizer.step()
+def test_a_ghost_model_can_be_kept_in_a_file():
+    made = private(mode="ghost")
+    with rt.watch(*made[:3]) as seen:
+        torch.save(made[0], io.BytesIO())
+        run(*made, epochs=1)
     assert not void(seen)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from itertools import product
 
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.certificates.schema import Certificate, content_hash
+from reticent.errors import ParameterError
 from reticent.facts.steps import SamplerRecord, Segment
 from reticent.proofs import Claim, Status
 from reticent.records.ledger import RunLedger
@@ -19,10 +22,12 @@ from reticent.records.release import read
 from reticent.samplers import FixedSize, RandomAllocation, Shuffled
 from reticent.watching import loggers
 from reticent.watching.live import LiveRisk, quick_advantage
+from reticent.watching.models import fingerprint
+from reticent.watching.session import Watch
 from tests.conftest import some
-from tests.watching.loops import NOISE, RATE, network, private, run
+from tests.watching.loops import BATCH, NOISE, RATE, Loop, epsilon, network, passes, private, records, run, shuffled
 
-pytestmark = pytest.mark.usefixtures("quick_documents")
+pytestmark = [pytest.mark.usefixtures("quick_documents"), pytest.mark.filterwarnings("ignore:Full backward hook")]
 
 TARGET = 0.3
 
@@ -41,11 +46,11 @@ def stopped():
     ) as seen:
         run(*parts, epochs=100)
         pytest.fail("the loop goes on")
-    return seen, lines
+    return seen, lines, parts[0]
 
 
 def test_a_loop_stops_before_the_step_that_would_exceed(stopped):
-    seen, _ = stopped
+    seen, *_ = stopped
     found = seen.ledger
     assert risk_of(found) <= TARGET
     assert risk_of(rt.DPSGD(NOISE, RATE, found.steps + 1)) > TARGET
@@ -57,7 +62,7 @@ def test_a_loop_stops_before_the_step_that_would_exceed(stopped):
 
 
 def test_what_was_logged_ends_with_the_certificate(stopped):
-    seen, lines = stopped
+    seen, lines, _ = stopped
     steps = seen.ledger.steps
     assert lines[-1].startswith(f"step {steps}: advantage ")
     assert lines[-1].endswith(f"stop: advantage={TARGET}")
@@ -66,29 +71,21 @@ def test_what_was_logged_ends_with_the_certificate(stopped):
 
 
 def test_the_weights_are_those_of_the_last_step_that_counts(stopped):
-    seen, _ = stopped
-    kept = {name: value.clone() for name, value in seen._model.state_dict().items()}
-    from reticent.watching.models import fingerprint
-
-    assert fingerprint(seen._model) == seen.ledger.weights_sha256
-    assert kept.keys() == seen._model.state_dict().keys()
+    seen, _, model = stopped
+    assert fingerprint(model) == seen.ledger.weights_sha256
 
 
-@pytest.mark.filterwarnings("ignore")  # of Opacus about hooks
 def test_a_loop_that_asks_ends_by_itself():
-    model, optimizer, loader, criterion = private()
     asked = []
-    with rt.watch(model, optimizer, loader, stop_at="advantage=0.2") as seen:
-        for _ in range(50):
-            for features, labels in loader:
-                optimizer.zero_grad()
-                criterion(model(features), labels).backward()
-                optimizer.step()
-                asked.append(seen.should_stop)
-                if seen.should_stop:
-                    break
-            if seen.should_stop:
-                break
+
+    def until_told(toy):
+        for batch in passes(50)(toy):
+            yield batch
+            asked.append(toy.seen.should_stop)
+            if asked[-1]:
+                return
+
+    seen, _ = Loop(batches=until_told, options={"stop_at": "advantage=0.2"}).watched()
     assert asked == [False] * (len(asked) - 1) + [True]
     assert seen.ledger.steps == len(asked)
     assert risk_of(seen) <= 0.2 < risk_of(rt.DPSGD(NOISE, RATE, len(asked) + 1))
@@ -135,11 +132,16 @@ def test_less_noise_on_the_way_moves_the_stop():
     assert found.vouches()["planned-steps"] is Status.DECLARED  # who chose the noise may have looked
 
 
-def stated(steps: int, planned: int | None, **more) -> RunLedger:
+def told(steps: int, planned: int | None = None, noise: float = 1.5, **more) -> Watch:
+    """A loop of which nothing is seen."""
     with rt.watch(network(), sampler="poisson", planned_steps=planned, **more) as seen:
         for _ in range(steps):
-            seen.step(noise_multiplier=1.5, sample_rate=0.1)
-    return seen.ledger
+            seen.step(noise_multiplier=noise, sample_rate=0.1)
+    return seen
+
+
+def stated(steps: int, planned: int | None) -> RunLedger:
+    return told(steps, planned).ledger
 
 
 def test_a_stop_is_charged_at_the_planned_steps():
@@ -176,16 +178,12 @@ def test_nothing_planned_is_left_out_of_the_file():
 
 
 def test_a_forged_plan_is_refused():
-    import json
-
     document = json.loads(stated(30, 100).to_json())
     document["facts"]["planned-steps"]["steps"] = 30
     forged = RunLedger.model_validate(document)
     assert {where for where, _ in forged.contradictions()} == {"digest"}
     certificate = json.loads(rt.certify(stated(30, 100)).to_json())
     certificate["ledger"] = forged.sealed().model_dump(mode="json", by_alias=True)
-    from reticent.certificates.schema import Certificate, content_hash
-
     draft = Certificate.parse(certificate)
     assert not rt.verify(draft.model_copy(update={"content_sha256": content_hash(draft)})).accepted
 
@@ -295,21 +293,16 @@ def test_a_look_says_what_it_knows():
     assert found.metrics().keys() == names
 
 
-@pytest.mark.parametrize(("steps", "words"), [(29, "at the planned 30 steps"), (30, "at the planned 30 steps")])
-def test_a_look_up_to_the_plan(steps, words):
-    with rt.watch(network(), sampler="poisson", planned_steps=30) as seen:
-        for _ in range(steps):
-            seen.step(noise_multiplier=1.5, sample_rate=0.1)
-    assert str(seen.risk()).endswith(words)
+@pytest.mark.parametrize("steps", [29, 30])
+def test_a_look_up_to_the_plan(steps):
+    seen = told(steps, 30)
+    assert str(seen.risk()).endswith("at the planned 30 steps")
     assert seen.risk().planned_advantage == pytest.approx(risk_of(rt.DPSGD(1.5, 0.1, 30)), rel=1e-6, abs=0)
 
 
 def test_a_look_beyond_the_plan_says_so():
     """It said "at the planned 30 steps" of the risk of 60."""
-    with rt.watch(network(), sampler="poisson", planned_steps=30) as seen:
-        for _ in range(60):
-            seen.step(noise_multiplier=1.5, sample_rate=0.1)
-    found = seen.risk()
+    found = told(60, 30).risk()
     assert str(found).endswith("; more steps than the 30 that were planned")
     assert found.advantage == pytest.approx(risk_of(rt.DPSGD(1.5, 0.1, 60)), rel=1e-6, abs=0)
     assert found.planned_advantage is None
@@ -354,52 +347,39 @@ def test_mistakes_in_every_option(options, wanted):
         rt.watch(network(), **options)
 
 
-class Writer:
-    """Stands for TensorBoard, Weights & Biases and MLflow."""
-
-    def __init__(self):
-        self.seen: list[tuple] = []
-
-    def add_scalar(self, name, value, step):
-        self.seen.append((name, value, step))
-
-    def log(self, metrics, *, commit):
-        assert commit is False
-        self.seen += [(name, value, None) for name, value in metrics.items()]
-
-    def log_metrics(self, metrics, *, step):
-        self.seen += [(name, value, step) for name, value in metrics.items()]
+def test_what_an_earlier_watch_saw_counts():
+    made = private()
+    with rt.watch(*made[:3]) as first:
+        run(*made, epochs=1)
+    with rt.watch(*made[:3], stop_at="epsilon=4@1e-5") as second:
+        run(*made, epochs=100)
+    assert epsilon(second) <= 4.0
+    both = rt.DPSGD(noise_multiplier=NOISE, sample_rate=RATE, steps=len(first) + len(second))
+    assert epsilon(replace(both, steps=both.steps + 1)) > 4.0
+    assert second.risk().advantage > 0.999 * rt.advantage(rt.assess(both)[0].curve)
 
 
-@pytest.mark.parametrize("make", [loggers.tensorboard, loggers.wandb, loggers.mlflow])
-def test_loggers_get_the_risk_now_and_then_and_at_the_end(make):
-    writer = Writer()
-    with rt.watch(network(), sampler="poisson", log=make(writer), log_every=4) as seen:
-        for _ in range(10):
-            seen.step(noise_multiplier=1.1, sample_rate=0.1)
-    steps = [value for name, value, _ in writer.seen if name == "privacy/steps"]
-    assert steps == [4.0, 8.0, 10.0]
-    last = [value for name, value, _ in writer.seen if name == "privacy/advantage"][-1]
-    assert last == pytest.approx(risk_of(seen), rel=1e-3, abs=0)
+def test_a_target_that_an_earlier_watch_exceeded():
+    made = private()
+    with rt.watch(*made[:3]):
+        run(*made, epochs=3)
+    with pytest.raises(ParameterError, match="all that ran before"), rt.watch(*made[:3], stop_at="epsilon=2@1e-5"):
+        run(*made)
 
 
-@pytest.mark.parametrize("make", [loggers.tensorboard, loggers.wandb, loggers.mlflow])
-def test_a_logger_that_cannot_log_is_named(make):
-    with pytest.raises(UnsupportedError, match="has no"):
-        make(object())
+def test_passes_that_are_broken_off():
+    made = shuffled()
+    with rt.watch(*made[:3], stop_at="epsilon=20@1e-5") as seen:
+        run(*made, epochs=1)
+        run(*made, epochs=50, most=2)
+    assert 15.0 < epsilon(seen) <= 20.0
+    assert len(seen) < 60
 
 
-@pytest.mark.parametrize("name", ["wandb", "mlflow"])
-def test_a_library_that_is_missing_says_what_to_install(name, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, name, None)
-    with pytest.raises(UnsupportedError, match=f"pip install {name}"):
-        getattr(loggers, name)()
-
-
-def test_the_risk_is_printed_with_the_loss():
-    lines: list[str] = []
-    with rt.watch(network(), sampler="poisson", log=loggers.printed(lambda: 0.25, lines.append)) as seen:
-        seen.step(noise_multiplier=1.1, sample_rate=0.1)
-    (line,) = lines
-    assert line.startswith("step 1: advantage at most 0.0")
-    assert line.endswith("; loss 0.25")
+def test_batches_of_another_loader_later():
+    made, other = private(), DataLoader(records(), batch_size=BATCH, shuffle=True)
+    with rt.watch(*made[:3], stop_at="epsilon=4@1e-5") as seen:
+        run(*made, epochs=1)
+        with pytest.raises(ParameterError, match="these batches"):
+            run(made[0], made[1], other, made[3], epochs=10)
+    assert len(seen) == 7

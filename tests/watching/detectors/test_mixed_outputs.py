@@ -1,0 +1,361 @@
+"""Outputs of one record alone: models that mix records in the forward pass, and models that were taken for such."""
+
+from __future__ import annotations
+
+import random
+from collections import UserDict
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
+
+import pytest
+import torch
+import torch._dynamo
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader
+
+import reticent as rt
+from reticent import facts
+from reticent.errors import ParameterError
+from tests.conftest import some
+from tests.watching.loops import (
+    BATCH,
+    Centred,
+    Loop,
+    by_hand,
+    private,
+    reading,
+    records,
+    shuffled,
+    update,
+    update_by_hand,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Model(nn.Module):
+    """Two layers, and what is done with them."""
+
+    def __init__(self, forward, inner=4, outer=2):
+        super().__init__()
+        self.first, self.second, self.how = nn.Linear(4, inner), nn.Linear(inner, outer), forward
+
+    def forward(self, *given, **named):
+        return self.how(self.first, self.second, *given, **named)
+
+
+def in_batch(model, features, _):
+    """Each record against those of all others, as for the search of passages."""
+    scores = model(features)
+    return functional.cross_entropy(scores, torch.arange(len(scores)))
+
+
+def classes(model, features, labels):
+    return functional.cross_entropy(model(features), labels)
+
+
+def of_dictionary(model, features, labels):
+    return functional.cross_entropy(model({"parts": [features]}), labels)
+
+
+@dataclass
+class Given:
+    """As some libraries hand a batch to a model, and get its outputs."""
+
+    rows: torch.Tensor
+
+
+class Encoding(UserDict):
+    """As of a tokenizer: names are attributes, too."""
+
+    def __getattr__(self, name):
+        try:
+            return self.data[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Plain:
+    def __init__(self, rows):
+        self.rows, self.itself = rows, self
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    rows: torch.Tensor
+
+
+class Opaque:
+    """Nobody sees what it closes over."""
+
+    def __init__(self, rows):
+        self.read = lambda: rows
+
+
+def of(kind):
+    return lambda model, features, labels: functional.cross_entropy(model(kind(features)), labels)
+
+
+def centred(a, b, x):
+    return b(torch.tanh(a(x.rows)) - a(x.rows).mean(0))
+
+
+def each(a, b, x):
+    return b(torch.tanh(a(x.rows)))
+
+
+def with_state(model, features, labels):
+    """Of two layers, for each record, as torch's recurrent layers take it."""
+    return functional.cross_entropy(model(torch.zeros(2, len(features), 4), features), labels)
+
+
+def of_dataclass(model, features, labels):
+    return functional.cross_entropy(model(Given(features)).rows, labels)
+
+
+def own_loss(model, features, labels):
+    return model(features, labels=labels)
+
+
+def recurrent(first, second, x):
+    """Two axes are a sequence for torch: each record is a step of it."""
+    states = torch.zeros(4)
+    rows = []
+    for row in first(x):
+        states = torch.tanh(row + states)
+        rows.append(states)
+    return second(torch.stack(rows))
+
+
+def of_experts(first, second, x, labels=None):
+    """What balances the experts is a product of two means over the batch."""
+    hidden = first(x)
+    shares = hidden.softmax(1)
+    balance = (shares.mean(0) * (shares > 0.25).float().mean(0)).sum()
+    logits = second(torch.tanh(hidden))
+    return {"loss": functional.cross_entropy(logits, labels) + balance, "logits": logits, "used": balance}
+
+
+def balanced(model, features, labels):
+    return model(features, labels=labels)["loss"] / 2
+
+
+def unbalanced(model, features, labels):
+    return functional.cross_entropy(model(features, labels=labels)["logits"], labels)
+
+
+MIXING = {
+    "experts that are balanced": (of_experts, balanced),
+    "scores of all pairs": (lambda a, b, x: (rows := b(torch.tanh(a(x)))) @ rows.T, in_batch),
+    "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0])) - a(x["parts"][0]).mean(0)), of_dictionary),
+    "a loss that the model gives": (
+        lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x - x.mean(0)))), labels),
+        own_loss,
+    ),
+    "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)) - a(x.rows).mean(0))), of_dataclass),
+    "an encoding": (centred, of(lambda rows: Encoding(rows=rows))),
+    "an object": (centred, of(Plain)),
+    "slots": (centred, of(Slots)),
+    "a state before": (lambda a, b, h, x: b(torch.tanh(a(x) + h[0]) - a(x).mean(0)), with_state),
+    "earlier records": (lambda a, b, x: b(torch.tanh(a(x.cumsum(0)))), classes),
+    "later records": (lambda a, b, x: b(torch.tanh(a(x.flip(0).cumsum(0).flip(0)))), classes),
+    "a sequence of records": (recurrent, classes),
+    "dropout, too": (lambda a, b, x: b(functional.dropout(a(x), 0.1) - a(x).mean(0)), classes),
+}
+
+
+def bottleneck(first, second, x):
+    """As a variational autoencoder."""
+    mean, scale = first(x).chunk(2, 1)
+    return second(torch.cat([mean + scale.exp() * torch.randn_like(mean), mean], 1))
+
+
+def skipped(first, second, x):
+    """Stochastic depth, of the whole batch and of records."""
+    kept = torch.rand(len(x), 1) < 0.5
+    return second(torch.tanh(first(x)) * kept if random.random() < 0.5 else first(x))  # noqa: S311
+
+
+RIGHT = {
+    "functional dropout": (lambda a, b, x: b(functional.dropout(a(x), 0.5)), classes),
+    "dropout and a loss": (
+        lambda a, b, x, labels: functional.cross_entropy(b(functional.dropout(a(x), 0.5)), labels, reduction="sum") + 3,
+        own_loss,
+    ),
+    "a loss in half precision": (
+        lambda a, b, x, labels: 5 + functional.cross_entropy(b(torch.tanh(a(x))), labels).bfloat16(),
+        own_loss,
+    ),
+    "a number that is no part of the loss": (of_experts, unbalanced),
+    "a mean": (lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x))), labels), own_loss),
+    "a bottleneck with noise": (bottleneck, classes),
+    "stochastic depth": (skipped, classes),
+    "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0]))), of_dictionary),
+    "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)))), of_dataclass),
+    "an encoding": (each, of(lambda rows: Encoding(rows=rows))),
+    "an object": (each, of(Plain)),
+    "slots": (each, of(Slots)),
+    "a state before": (lambda a, b, h, x: b(torch.tanh(a(x) + h[0])), with_state),
+    "a state behind": (
+        lambda a, b, x, h: b(torch.tanh(a(x) + h[1])),
+        lambda m, x, y: classes(lambda rows: m(rows, torch.zeros(2, len(rows), 4)), x, y),
+    ),
+}
+
+
+class Prototypes(nn.Module):
+    """As many classes as a batch has records: Opacus takes the row of a class for that of a record."""
+
+    def __init__(self, classes):
+        super().__init__()
+        self.body, self.embed, self.table = nn.Linear(4, 4), nn.Linear(4, 4), torch.randn(classes, 4)
+
+    def forward(self, x):
+        return self.body(x) @ self.embed(self.table).T
+
+
+def row(forward, loss, mode="hooks", batches=None, errors=frozenset()):
+    """Two steps."""
+    return Loop(
+        made=lambda: private(
+            batches and DataLoader(records(), batch_sampler=batches),
+            model=Model(forward),
+            mode=mode,
+            poisson_sampling=not batches,
+        ),
+        batches=lambda toy: islice(toy.loader, 2),
+        backward=lambda toy: loss(toy.model, toy.features, toy.labels).backward(),
+        errors=errors,
+    )
+
+
+def of_some(model, features, _):
+    """A loss that pairs some records alone: the first one stands by itself."""
+    out = model(features)
+    return out.square().mean() + (out[1:2] * out[2:]).sum(1).mean()
+
+
+FEW = [[0, 1], [*range(2, 12)]]
+MIXED = {facts.MIXES_RECORDS}
+LOOPS = {
+    f"{name}, mixed, {mode}": row(*how, mode, errors=MIXED)
+    for name, how in MIXING.items()
+    for mode in ("hooks", "functorch")
+}
+LOOPS |= {
+    f"{name}, mixed, after two records": row(*how, batches=FEW, errors=MIXED)
+    for name, how in MIXING.items()
+    if name != "later records"
+}
+LOOPS |= {
+    f"{name}, after two records, {mode}": row(*how, mode, FEW)
+    for name, how in RIGHT.items()
+    for mode in ("hooks", "functorch")
+}
+LOOPS |= {
+    f"all records but the first {few}": row(
+        lambda a, b, x, few=few: b(torch.tanh(a(x) + a(x)[few:].sum(0))),
+        classes,
+        batches=[[*range(few)], *FEW[1:]],
+        errors=MIXED,
+    )
+    for few in (2, 3, 7)
+}
+LOOPS |= {
+    f"rows of a table that are taken for records, {mode}": Loop(
+        made=lambda mode=mode: private(reading(), model=Prototypes(BATCH), mode=mode, poisson_sampling=False),
+        errors=MIXED,
+        may={facts.UNCLIPPED},
+    )
+    for mode in ("hooks", "functorch", "ghost", "ew")
+}
+LOOPS |= {
+    f"expanded weights, {'mixed' if mixes else 'fine'}": Loop(
+        made=lambda mixes=mixes: private(
+            model=nn.Sequential(Centred() if mixes else nn.Identity(), nn.Linear(4, 2)), mode="ew"
+        ),
+        errors=MIXED if mixes else set(),
+    )
+    for mixes in (True, False)
+}
+LOOPS |= {
+    "a loss that pairs some records alone": row(lambda a, b, x: b(torch.tanh(a(x))), of_some, errors=MIXED),
+    "an object that nobody can take apart": row(lambda a, b, x: b(torch.tanh(a(x.read()))), of(Opaque)).but(
+        notes={facts.NOT_LOOKED_AT}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_outputs(name):
+    """Where the first batch has two records, a state of two layers was cut as if it were these."""
+    seen, _ = LOOPS[name].check()
+    assert "clipped" not in seen.ledger.vouches() or facts.NOT_LOOKED_AT not in seen.ledger.faults
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_models_that_draw_random_numbers_or_give_their_loss(name):
+    """Each was void: another draw was taken for another output."""
+    for _ in range(3):
+        row(*RIGHT[name]).check()
+
+
+def test_a_look_draws_nothing_from_what_the_model_draws():
+    states = []
+    for watches in (True, False):
+        random.seed(0)
+        model, optimizer, loader, _ = private(model=Model(skipped))
+        with rt.watch(model, optimizer, loader) if watches else nullcontext():
+            features, labels = next(iter(loader))
+            classes(model, features, labels).backward()
+            states.append(random.getstate())
+            optimizer.step()
+    assert states[0] == states[1]
+
+
+class Looking(nn.Sequential):
+    def keep(self, *_):
+        self.calls = getattr(self, "calls", 0) + 1
+
+
+def test_hooks_of_the_model_itself_stay():
+    def made():
+        model = Looking(nn.Linear(4, 2))
+        model[0].register_forward_hook(model.keep)
+        return private(model=model)
+
+    _, toy = Loop(made=made).check()
+    assert toy.bare.calls == 6
+
+
+COMPILED = "inside", "outside", "in place", "one graph"
+
+
+@pytest.mark.parametrize(
+    ("how", "mixes"), some([(how, mixes) for mixes in (True, False) for how in COMPILED], 0, 1, 2, 3, 7)
+)
+def test_a_compiled_model(how, mixes):
+    """Batches of one size, in one pass: another size is compiled anew, a second at a time."""
+    torch._dynamo.reset()
+    model = nn.Sequential(Centred() if mixes else nn.Identity(), nn.Linear(4, 2))
+    if how == "one graph":
+        made = by_hand(model)
+        made = torch.compile(model, backend="eager", fullgraph=True), *made[1:]
+    else:
+        made = shuffled(model=torch.compile(model, backend="eager") if how == "inside" else model)
+        if how == "outside":
+            made = torch.compile(made[0], backend="eager"), *made[1:]
+        if how == "in place":
+            made[0].compile(backend="eager")
+    compiled = Loop(made=lambda: made, update=update_by_hand if how == "one graph" else update)
+    assert (facts.MIXES_RECORDS in compiled.watched()[0].ledger.faults) == mixes
+
+
+@pytest.mark.parametrize("wrapper", [True, False])
+def test_one_graph_in_place_is_refused_before_it_breaks(wrapper):
+    model, optimizer, loader, _ = private()
+    (model if wrapper else model._module).compile(backend="eager", fullgraph=True)
+    with pytest.raises(ParameterError, match="without fullgraph=True"):
+        rt.watch(model, optimizer, loader).__enter__()

@@ -1,0 +1,522 @@
+"""What moves the weights: writes beside the steps, other optimizers, and what an optimizer remembers."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
+
+import reticent as rt
+from reticent import facts
+from reticent.mechanisms import DPSGD
+from reticent.watching.detectors import closer_looks
+from tests.watching.loops import (
+    BATCH,
+    BY_HAND,
+    NOISE,
+    RATE,
+    RECORDS,
+    Loop,
+    by_hand,
+    epsilon,
+    faults,
+    network,
+    nothing,
+    passes,
+    private,
+    reading,
+    records,
+    run,
+    void,
+    watched,
+    wide,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
+
+CHANGED = {facts.CHANGED_GRADIENTS}
+WRITTEN, OTHER, UNRECORDED = {facts.WEIGHTS_CHANGED}, {facts.OTHER_OPTIMISER}, {facts.UNRECORDED_STEPS}
+POISSON = DPSGD(NOISE, RATE, 6, num_parameters=44, dataset_size=RECORDS)
+
+
+def by_data(model):
+    next(model.parameters()).data.sub_(0.5)
+
+
+def by_exchange(model):
+    p = next(model.parameters())
+    p.data = p.data + 0.5
+
+
+def by_vector(model):
+    vector_to_parameters(parameters_to_vector(model.parameters()) * 1.5, model.parameters())
+
+
+def by_assignment(model):
+    state = {name: value.clone() * 1.5 for name, value in model.state_dict().items()}
+    model.load_state_dict(state, assign=True)
+
+
+def by_new_head(model):
+    model[2] = nn.Linear(6, 2)
+
+
+def by_add(model):
+    with torch.no_grad():
+        next(model.parameters()).add_(1.0)
+
+
+def by_least_squares(model):
+    """The last layer is the best fit to raw records."""
+    features, labels = records().tensors
+    with torch.no_grad():
+        hidden = model[1](model[0](features))
+    best = torch.linalg.lstsq(hidden, nn.functional.one_hot(labels, 2).float()).solution
+    model[2].weight.data.copy_(best.T)
+
+
+WRITES = [by_data, by_exchange, by_vector, by_assignment, by_new_head, by_add, by_least_squares]
+
+
+def at(step, act):
+    """After one step."""
+    return lambda toy: act(toy) if toy.step == step else None
+
+
+def lent(toy, put, back):
+    """The gradients of weights that depend on all records, which then come back: each depends on all."""
+    toy.kept = [put(p, toy.features.sum()) for p in toy.bare.parameters()]
+    toy.optimizer.zero_grad()
+    toy.criterion(toy.model(toy.features), toy.labels).backward()
+    for p, value in zip(toy.bare.parameters(), toy.kept, strict=True):
+        back(p, value)
+
+
+def counted(p, amount):
+    kept = p.detach().clone()
+    with torch.no_grad():
+        p.add_(amount)
+    return kept
+
+
+def uncounted(p, amount):
+    kept = p.data.clone()
+    p.data.add_(amount)
+    return kept
+
+
+def exchanged(p, amount):
+    kept = p.data
+    p.data = kept + amount
+    return kept
+
+
+@torch.no_grad()
+def copied(p, value):
+    p.copy_(value)
+
+
+def put_back(p, value):
+    p.data = value
+
+
+def averaged(toy, back, lends):
+    """A running mean of the weights for an evaluation."""
+    with toy.seen.evaluation() if lends else torch.no_grad(), torch.no_grad():
+        kept = [p.detach().clone() for p in toy.bare.parameters()]
+        for p in toy.bare.parameters():
+            p.add_(0.1)
+        toy.model.eval()
+        toy.model(toy.loader.dataset[0][0][None])
+        toy.model.train()
+        for p, value in zip(toy.bare.parameters(), kept, strict=True):
+            p.copy_(value if back else value + 0.01)
+
+
+def evaluates(toy):
+    toy.model.eval()
+    with torch.no_grad():
+        toy.model(records().tensors[0])
+    copy.deepcopy(toy.bare.state_dict())
+    toy.model.train()
+
+
+def remembers(kind=torch.optim.Adam, **options):
+    def made():
+        model, optimizer, loader, criterion = private()
+        optimizer.original_optimizer = kind(model.parameters(), lr=0.1, **options)
+        return model, optimizer, loader, criterion
+
+    return made
+
+
+def elsewhere():
+    """The state of an optimizer that took one step on all records, without noise."""
+    model, (features, labels) = network(), records().tensors
+    optimizer = torch.optim.Adam(model.parameters())
+    nn.functional.cross_entropy(model(features), labels).backward()
+    optimizer.step()
+    return optimizer.state_dict()
+
+
+def momentum_written(toy):
+    for state in toy.optimizer.state.values():
+        state["momentum_buffer"].add_(1.0)
+
+
+def with_a_past(toy):
+    toy.optimizer.original_optimizer = torch.optim.Adam(toy.model.parameters(), lr=0.1)
+    toy.inner.load_state_dict(elsewhere())
+
+
+def to_and_fro(toy):
+    toy.both = getattr(toy, "both", None) or [toy.inner, torch.optim.Adam(toy.model.parameters(), lr=0.1)]
+    toy.optimizer.original_optimizer = toy.both[toy.step % 2]
+
+
+def another_inside(toy):
+    toy.old, toy.optimizer.original_optimizer = toy.inner, torch.optim.SGD(toy.model.parameters(), lr=0.1)
+
+
+def adam_inside(toy):
+    toy.optimizer.original_optimizer = torch.optim.Adam(toy.model.parameters(), lr=0.01)
+
+
+def writing_inside(toy):
+    another_inside(toy)
+    toy.inner.register_step_pre_hook(lambda *_: by_data(toy.bare))
+
+
+def halves(toy):
+    toy.model.second.zero_grad()
+
+
+def in_two_halves():
+    """Two private optimizers of one model."""
+    model, optimizer, loader, criterion = private()
+    parameters = list(model.parameters())
+    inner = [torch.optim.SGD(half, lr=0.1) for half in (parameters[:2], parameters[2:])]
+    options = {"noise_multiplier": NOISE, "max_grad_norm": 1.0, "expected_batch_size": BATCH}
+    first, second = (type(optimizer)(half, **options) for half in inner)
+    model.second = second
+    return model, first, loader, criterion
+
+
+def other_of(model):
+    return torch.optim.SGD(list(model.parameters())[:1], lr=0.01)
+
+
+class Own(torch.optim.SGD):
+    """Its step goes on in that of its base."""
+
+    def __init__(self, model, change=nothing):
+        torch.optim.SGD([torch.zeros(1)], lr=1.0)  # torch then calls hooks in the step of SGD too
+        super().__init__(model.parameters(), lr=0.1)
+        self.change = change
+
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            self.change(p)
+        return super().step(closure)
+
+
+class Both(torch.optim.Optimizer):
+    """Matrices by one optimizer and the rest by another, as Muon is used; then all is drawn towards a slow copy."""
+
+    def __init__(self, model):
+        super().__init__(model.parameters(), {})
+        own = list(model.parameters())
+        self.parts = [torch.optim.SGD([p for p in own if (p.ndim == 2) == flat], lr=0.1) for flat in (True, False)]
+        self.slow = [p.detach().clone() for p in own]
+
+    def step(self, closure=None):
+        if closure is not None:
+            closure()
+        for part in self.parts:
+            part.step()
+        with torch.no_grad():
+            for p, slow in zip(self.param_groups[0]["params"], self.slow, strict=True):
+                p.copy_(slow.lerp_(p, 0.5))
+
+
+class Wrapped(torch.optim.Optimizer):
+    """As accelerate's."""
+
+    def __init__(self, optimizer):
+        self.optimizer, self.param_groups = optimizer, optimizer.param_groups
+
+
+@torch.no_grad()
+def decay(p):
+    p.mul_(0.99)
+
+
+def inside(kind, *options):
+    """A private optimizer around one of the program."""
+
+    def made():
+        model, optimizer, loader, criterion = private()
+        optimizer.original_optimizer = kind(model, *options)
+        return model, optimizer, loader, criterion
+
+    return made
+
+
+def alone(kind):
+    """An optimizer of the program in a loop of its own."""
+
+    def made():
+        model, _, loader, criterion = by_hand()
+        return model, kind(model), loader, criterion
+
+    return made
+
+
+def closure_steps(toy):
+    toy.other = getattr(toy, "other", None) or torch.optim.SGD(toy.model.parameters(), lr=0.1)
+    toy.optimizer.step(toy.other.step)
+    toy.seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
+
+
+def schedule_of(toy, wrap=lambda optimizer: optimizer):
+    toy.schedule = ReduceLROnPlateau(wrap(toy.optimizer))
+
+
+def asks(toy):
+    toy.schedule.step(1.0)
+
+
+def copies_step(toy):
+    twin = copy.deepcopy((toy.model, toy.optimizer))
+    twin[0](toy.features).sum().backward()
+    twin[1].step()
+
+
+def two_at_once(toy, together):
+    """Opacus adds the gradients at one place of both batches: whoever leaves moves a clipped pair by up to 2 C."""
+    half = len(toy.labels) // 2
+    parts = [slice(half), slice(half, 2 * half)] if together and half > 1 else [slice(None)]
+    sum(toy.criterion(toy.model(toy.features[part]), toy.labels[part]) for part in parts).backward()
+
+
+def beside(toy):
+    """An optimizer of another model."""
+    toy.other = getattr(toy, "other", None) or other_of(network())
+    toy.other.step()
+
+
+LOOPS = {
+    "no writes": Loop(after=evaluates, ran={"steps": 6}),
+    "no writes by hand": BY_HAND.but(ran={"noise_multiplier": NOISE}),
+    "weights that are lent": Loop(backward=lambda toy: lent(toy, counted, copied), errors=WRITTEN, clears=False),
+    "weights that are lent by data": Loop(backward=lambda toy: lent(toy, uncounted, copied), errors=WRITTEN),
+    "weights that are lent by exchange": Loop(backward=lambda toy: lent(toy, exchanged, put_back), errors=WRITTEN),
+    "a hook of the optimizer that writes before": Loop(
+        enters=lambda toy: toy.inner.register_step_pre_hook(lambda *_: by_data(toy.bare)), errors=WRITTEN
+    ),
+    "a hook of the optimizer that writes after": Loop(
+        enters=lambda toy: toy.inner.register_step_post_hook(lambda *_: by_data(toy.bare)), errors=WRITTEN
+    ),
+    "momentum": Loop(made=remembers(torch.optim.SGD, momentum=0.9)),
+    "gradients that are put into the momentum": Loop(
+        made=remembers(torch.optim.SGD, momentum=0.9), after=at(2, momentum_written), errors=WRITTEN
+    ),
+    "a state of another training": Loop(
+        made=remembers(), after=at(2, lambda toy: toy.optimizer.load_state_dict(elsewhere())), errors=WRITTEN
+    ),
+    "its own state that is saved and loaded": Loop(
+        made=remembers(), after=lambda toy: toy.optimizer.load_state_dict(copy.deepcopy(toy.optimizer.state_dict()))
+    ),
+    "a state that is forgotten": Loop(made=remembers(), after=at(2, lambda toy: toy.optimizer.state.clear())),
+    "an optimizer with a past that is put inside": Loop(after=at(2, with_a_past), errors=WRITTEN),
+    "an optimizer that comes back": Loop(made=remembers(), before=to_and_fro, beside=True),
+    "another optimizer inside": Loop(
+        after=at(2, adam_inside), ledger={"environment.optimiser": ("DPOptimizer", "Adam")}, ran={"steps": 6}
+    ),
+    "what another one inside does": Loop(enters=writing_inside, errors=WRITTEN),
+    "the old one inside": Loop(enters=another_inside, after=at(2, lambda toy: toy.old.step()), errors=OTHER),
+    "the one inside by itself": Loop(after=lambda toy: toy.inner.step(), errors=UNRECORDED | CHANGED),
+    "two private optimizers of one model": Loop(
+        made=in_two_halves,
+        before=halves,
+        update=lambda toy: (toy.optimizer.step(), toy.model.second.step()),
+        errors=OTHER,
+    ),
+    "another optimizer": Loop(after=lambda toy: other_of(toy.bare).step(), errors=OTHER),
+    "an optimizer of another model": Loop(after=beside, never=OTHER),
+    "a copy of the optimizer and the model": BY_HAND.but(after=copies_step, notes={facts.OTHER_MODEL}),
+    "an optimizer that goes on in its base": Loop(made=inside(Own)),
+    "an optimizer that decays": Loop(made=inside(Own, decay)),
+    "an optimizer that changes noisy gradients": Loop(made=inside(Own, lambda p: p.grad.mul_(0.5))),
+    "an optimizer that goes on in its base by hand": BY_HAND.but(made=alone(Own)),
+    "a second step after the first": Loop(
+        made=inside(Own), after=lambda toy: toy.inner.step(), errors=UNRECORDED | CHANGED
+    ),
+    "an optimizer of optimizers": Loop(made=inside(Both)),
+    "an optimizer of optimizers by hand": BY_HAND.but(made=alone(Both)),
+    "an optimizer that a closure steps": BY_HAND.but(update=closure_steps, errors=OTHER),
+    "a learning rate that follows a metric": Loop(
+        enters=schedule_of, after=asks, notes={facts.METRIC_SCHEDULE}, ran={"steps": 6}
+    ),
+    "a learning rate that follows a metric through a wrapper": Loop(
+        enters=partial(schedule_of, wrap=Wrapped), leaves=asks, notes={facts.METRIC_SCHEDULE}
+    ),
+    "a schedule that nobody asks": Loop(enters=schedule_of, never={facts.METRIC_SCHEDULE}),
+    "a learning rate of a plan": Loop(
+        enters=lambda toy: setattr(toy, "schedule", StepLR(toy.optimizer, 2)),
+        after=lambda toy: toy.schedule.step(),
+        never={facts.METRIC_SCHEDULE},
+    ),
+}
+LOOPS |= {
+    f"{write.__name__} between two steps": Loop(after=at(2, lambda toy, w=write: w(toy.bare)), errors=WRITTEN)
+    for write in (by_data, by_exchange, by_vector)
+}
+LOOPS |= {
+    f"{write.__name__} after the last step": Loop(leaves=lambda toy, w=write: w(toy.bare), errors=WRITTEN)
+    for write in WRITES
+}
+LOOPS |= {
+    f"a mean for evaluation, {size}, {'and back' if back else 'and not back'}": Loop(
+        made=made,
+        after=partial(averaged, back=back, lends=made is wide),
+        errors=set() if back else WRITTEN,
+        beside=True,
+    )
+    for size, made in {"small": private, "large": wide}.items()
+    for back in (True, False)
+}
+LOOPS |= {
+    f"two batches in one backward pass, {mode}, {'together' if together else 'one'}": Loop(
+        made=partial(private, mode=mode),
+        backward=partial(two_at_once, together=together),
+        errors={facts.MIXES_RECORDS} if together else set(),
+    )
+    for mode in ("hooks", "functorch")
+    for together in (True, False)
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_moves(name):
+    LOOPS[name].check()
+
+
+def test_a_pass_at_other_weights_after_the_watch_was_entered_again(monkeypatch):
+    """The first passes are looked at for certain each time, whatever the dice say of later ones."""
+    monkeypatch.setattr(closer_looks, "DICE", SimpleNamespace(random=lambda: 1.0 - 1e-9))
+    made = model, *_ = private()
+    watch = rt.watch(*made[:3])
+    with watch:
+        run(*made, epochs=4)
+    assert not void(watch)
+    own = next(model.parameters())
+    kept = own.data
+    with watch:
+        own.data = kept + 0.5
+        model(records().tensors[0])
+        own.data = kept
+    assert facts.WEIGHTS_CHANGED in watch.ledger.faults
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_state_of_another_training_between_two_watches(again):
+    made = remembers()()
+    seen = watched(*made, how={"epochs": 1})
+    made[1].load_state_dict(elsewhere())
+    if again:
+        with seen:
+            run(*made, epochs=1)
+    else:
+        seen = watched(*made, how={"epochs": 1})
+    assert faults(seen) == WRITTEN
+
+
+def test_another_optimizer_inside_before_the_watch_is_entered():
+    made = private()
+    seen = rt.watch(*made[:3])
+    made[1].original_optimizer = torch.optim.Adam(made[0].parameters(), lr=0.01)
+    with seen:
+        run(*made, epochs=1)
+    assert seen.mechanism() == POISSON
+    assert seen.ledger.environment.optimiser == ("DPOptimizer", "Adam")
+    inner = made[1].original_optimizer
+    assert not inner._optimizer_step_pre_hooks
+    assert not inner._optimizer_step_post_hooks
+
+
+class TestWithoutOptimizer:
+    """Updates by hand."""
+
+    @pytest.mark.parametrize("counts", [True, False])
+    @pytest.mark.parametrize("size", [None, BATCH])
+    def test_many_updates_are_not_one_step(self, counts, size):
+        def step(toy):
+            for p in toy.model.parameters():
+                with torch.no_grad():
+                    (p if counts else p.data).sub_(0.1 * p.grad)
+                p.grad = None
+
+        model, loader = network(), reading()
+        with rt.watch(model, None, loader) as seen:
+            Loop(batches=passes(34), clears=False, update=step).run((model, None, loader, nn.CrossEntropyLoss()), seen)
+            seen.step(noise_multiplier=1.0, batch_size=size)
+        truth = rt.Gaussian(1.0, 34)  # passes, were there noise
+        assert void(seen) or epsilon(seen) >= epsilon(truth)
+
+    @pytest.mark.parametrize("later", [True, False])
+    def test_one_update_for_each_step_and_none_later(self, later):
+        model = network()
+        with rt.watch(model) as seen:
+            for _ in range(5):
+                for p in model.parameters():
+                    with torch.no_grad():
+                        p.mul_(0.99).sub_(0.1)
+                seen.step(noise_multiplier=1.0)
+            for p in model.parameters() if later else ():
+                p.data.sub_(0.1)
+        assert (facts.UNRECORDED_STEPS in seen.ledger.faults) == later
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_steps_that_nobody_recorded_void_the_guarantee(every):
+    def step(toy):
+        toy.optimizer.step()
+        if toy.step % every == 0:
+            toy.seen.step(noise_multiplier=NOISE)
+
+    BY_HAND.but(update=step, errors=UNRECORDED if every > 1 else set()).check()
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_steps_of_which_no_noise_was_seen_are_in_the_ledger(wrapped):
+    """Nothing was recorded, and the optimizer moved the weights: what follows is no training of its own."""
+    step = lambda toy: getattr(toy.optimizer, "original_optimizer", toy.optimizer).step()  # noqa: E731
+    seen, _ = Loop(made=private if wrapped else by_hand, backward=nothing, clears=False, update=step).watched()
+    assert void(seen)
+    assert seen.ledger.steps == 6
+    assert facts.UNRECORDED_STEPS in seen.ledger.faults
+    assert not list(seen.ledger.contradictions())
+
+
+def test_a_step_that_failed_hides_no_later_one():
+    """Of a loop of one's own, whose steps nobody else counts."""
+
+    def fails():
+        raise ArithmeticError
+
+    def step(toy):
+        with contextlib.suppress(ArithmeticError):
+            toy.optimizer.step(fails)
+        toy.optimizer.step()
+        if toy.step != 1:
+            toy.seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
+
+    BY_HAND.but(update=step, errors=UNRECORDED).check()

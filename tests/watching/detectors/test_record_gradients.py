@@ -1,0 +1,287 @@
+"""Gradients of single records that the program changes before they are clipped."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import torch
+from opacus import GradSampleModule
+from torch import nn
+
+import reticent as rt
+from reticent import facts
+from reticent.facts.steps import Source
+from tests.watching.loops import NOISE, Loop, faults, passes, private, records, run, shuffled, void
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+UNCLEAR, DECLARED = {facts.UNKNOWN_CLIPPING}, {facts.DECLARED}
+
+
+def each(change):
+    """A change of the gradients of records, in their place or by what it gives."""
+
+    def between(toy):
+        for p in toy.optimizer.params:
+            found = change(p.grad_sample)
+            p.grad_sample = p.grad_sample if found is None else found
+
+    return between
+
+
+def by_numpy(g):
+    values = g.numpy()
+    values -= values.mean(0, keepdims=True)
+
+
+def over_the_longest(toy):
+    params = toy.optimizer.params
+    longest = torch.stack([p.grad_sample.flatten(1).norm(dim=1) for p in params]).norm(dim=0).max()
+    for p in params:
+        p.grad_sample = p.grad_sample / longest
+
+
+MIXING = {
+    "with the next record": each(lambda g: 0.5 * (g + g.roll(1, 0))),
+    "the mean of all": each(lambda g: 5.0 * g.mean(0, keepdim=True).repeat(len(g), *[1] * (g.dim() - 1))),
+    "centred": each(lambda g: g - g.mean(0, keepdim=True)),
+    "in place": each(lambda g: g.sub_(g.mean(0, keepdim=True))),
+    "by data": each(lambda g: (g.data.sub_(g.mean(0, keepdim=True)), None)[1]),
+    "by numpy": each(by_numpy),
+    "over the longest": over_the_longest,
+}
+HARMLESS = {
+    "a copy": each(lambda g: g.float().clone()),
+    "looked at": each(lambda g: (g.norm(), None)[1]),
+    "numbers stay": each(lambda g: g.nan_to_num_()),
+}
+AFTER_FIVE = {"centred": UNCLEAR, "a copy": set()}
+"""Looks at the objects alone lead to one at the values, which a copy passes."""
+
+
+def later(change):
+    return lambda toy: change(toy) if toy.step >= 5 else None
+
+
+def views(side_by_side):
+    """Two views of each record, whose gradients are averaged."""
+
+    def backward(toy):
+        rows, answers = torch.cat([toy.features, toy.features + 0.1]), toy.labels.repeat(2)
+        if side_by_side:
+            rows, answers = toy.features.repeat_interleave(2, 0), toy.labels.repeat_interleave(2)
+        toy.criterion(toy.model(rows), answers).backward()
+
+    def between(toy):
+        for p in toy.optimizer.params:
+            shape = (-1, 2, *p.shape) if side_by_side else (2, -1, *p.shape)
+            p.grad_sample = p.grad_sample.view(shape).mean(1 if side_by_side else 0)
+
+    return Loop(backward=backward, between=between)
+
+
+def third(toy):
+    if toy.step % 3 == 2:
+        toy.optimizer.step()
+        toy.optimizer.zero_grad()
+
+
+def by_the_program(toy):
+    """Gradients that the program takes by itself."""
+
+    def loss(weights, x, y):
+        return nn.functional.cross_entropy(torch.func.functional_call(toy.bare, weights, (x[None],)), y[None])
+
+    weights = {name: p.detach() for name, p in toy.bare.named_parameters()}
+    found = torch.func.vmap(torch.func.grad(loss), (None, 0, 0))(weights, toy.features, toy.labels)
+    for name, p in toy.bare.named_parameters():
+        p.grad_sample = found[name]
+
+
+def by_parts(enlarge):
+    """The parts of a step one by one."""
+
+    def step(toy):
+        toy.optimizer.clip_and_accumulate()
+        for p in toy.optimizer.params if enlarge else ():
+            p.summed_grad.mul_(3)
+        toy.optimizer.add_noise()
+        toy.optimizer.scale_grad()
+        toy.inner.step()
+
+    return step
+
+
+def unclipped(optimizer):
+    for p in optimizer.params:
+        p.summed_grad = 5 * p.grad_sample.sum(0)
+
+
+def own_sum(toy):
+    """Opacus's noise and divisor are used, and its clipping is not."""
+    unclipped(toy.optimizer)
+    toy.optimizer.add_noise()
+    toy.optimizer.scale_grad()
+    toy.inner.step()
+
+
+def centre(layer, got, gave):
+    for p in layer.parameters():
+        if getattr(p, "grad_sample", None) is not None:
+            p.grad_sample = p.grad_sample - p.grad_sample.mean(0, keepdim=True)
+
+
+def hooked(hook, before=True):
+    """Hooks of the program in the backward pass of a layer."""
+
+    def made():
+        loop = private()
+        layer = loop[0]._module[2]
+        (layer.register_full_backward_pre_hook if before else layer.register_full_backward_hook)(hook)
+        return loop
+
+    return made
+
+
+TWICE = {"batches": passes(2)}
+LOOPS = {
+    f"{name}, {'changed' if errors else 'harmless'}": Loop(between=change, **TWICE, errors=errors)
+    for changes, errors in ((MIXING, UNCLEAR), (HARMLESS, set()))
+    for name, change in changes.items()
+}
+LOOPS |= {
+    f"{name} after five steps, {mode}": Loop(
+        made=lambda mode=mode: private(mode=mode),
+        between=later((MIXING | HARMLESS)[name]),
+        **TWICE,
+        errors=errors,
+    )
+    for name, errors in AFTER_FIVE.items()
+    for mode in ("functorch", "hooks")
+}
+LOOPS |= {
+    "a program that states its clipping": Loop(
+        between=MIXING["centred"],
+        **TWICE,
+        options={"clipping": "flat"},
+        notes=DECLARED,
+        ran={"noise_multiplier": NOISE},
+    ),
+    "views one after the other": views(side_by_side=False),
+    "views side by side": views(side_by_side=True),
+    "batches that are added up": Loop(made=shuffled, clears=False, update=third),
+    "a sum that is enlarged right before its noise": Loop(update=by_parts(True), errors={facts.CHANGED_GRADIENTS}),
+    "the parts of a step one by one": Loop(update=by_parts(False), ran={"noise_multiplier": NOISE}),
+    "a sum of the program's own": Loop(update=own_sum, errors=UNCLEAR),
+    "a sum of the program's own that is declared": Loop(update=own_sum, options={"clipping": "flat"}, notes=DECLARED),
+    "gradients that the program takes by itself": Loop(
+        made=lambda: private(mode="no_op"), backward=by_the_program, notes=DECLARED
+    ),
+    "a hook that mixes": Loop(
+        made=hooked(lambda layer, gave: (gave[0] - gave[0].mean(0, keepdim=True),)), errors=UNCLEAR
+    ),
+    "a hook that writes to gradients of records": Loop(made=hooked(centre, before=False), errors=UNCLEAR),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_record_gradients(name):
+    LOOPS[name].check()
+
+
+def test_clipping_that_is_exchanged_on_the_way():
+    made = private()
+    with rt.watch(*made[:3]) as seen:
+        run(*made, epochs=1)
+        made[1].clip_and_accumulate = mine = lambda: unclipped(made[1])
+        run(*made, epochs=1)
+    assert void(seen)
+    assert made[1].clip_and_accumulate is mine  # what the program put there stays there
+
+
+def test_one_record_moves_the_sum_by_more_than_the_clip_norm():
+    sums = []
+    for left_out in (None, 3):
+        made = model, optimizer, _, criterion = private()
+        features, labels = records().tensors
+        keep = [i for i in range(8) if i != left_out]
+        criterion(model(5.0 * features[keep]), labels[keep]).backward()
+        Loop(batches=lambda toy: (), leaves=MIXING["the mean of all"]).run(made, None)
+        optimizer.clip_and_accumulate()
+        sums.append(torch.cat([p.summed_grad.flatten() for p in optimizer.params]))
+    assert float((sums[0] - sums[1]).norm()) > 1.3
+
+
+def test_a_hook_that_writes_down_what_it_sees_stays_and_is_called_once_a_step():
+    lengths = []
+    made = hooked(lambda layer, gave: lengths.append(float(gave[0].norm())))()
+    before = dict(made[0]._module[2]._backward_pre_hooks)
+    with rt.watch(*made[:3]) as seen:
+        run(*made, epochs=1, after=lambda _: torch.save(made[0]._module[2].weight, io.BytesIO()))
+    assert not faults(seen)
+    assert len(lengths) == len(seen)
+    assert dict(made[0]._module[2]._backward_pre_hooks) == before
+
+
+class TestSumsThatWait:
+    """What waits when a watch ends is what the next one finds."""
+
+    @staticmethod
+    def part(made, scale=1.0):
+        model, optimizer, loader, loss = made
+        x, y = next(iter(loader))
+        optimizer.zero_grad()
+        loss(model(scale * x), y).backward()
+        optimizer.signal_skip_step(do_skip=True)
+        optimizer.step()
+
+    def between(self, change):
+        """What a second watch says, where something was done after a part that waits."""
+        made = private()
+        with rt.watch(*made[:3]):
+            run(*made, epochs=1)
+            self.part(made)
+        change(made)
+        with rt.watch(*made[:3]) as seen:
+            run(*made, epochs=1)
+        return seen
+
+    def test_another_part(self):
+        def unclipped_part(made):
+            made[1].max_grad_norm = 100.0
+            self.part(made, 1000.0)
+            made[1].max_grad_norm = 1.0
+
+        assert void(self.between(unclipped_part))
+
+    def test_a_sum_that_is_enlarged(self):
+        def enlarge(made):
+            for p in made[1].params:
+                p.summed_grad = p.summed_grad * 1000.0
+
+        assert facts.CHANGED_GRADIENTS in self.between(enlarge).ledger.faults
+
+    def test_a_part_that_is_left_alone(self):
+        seen = self.between(lambda made: None)
+        assert facts.CHANGED_GRADIENTS not in seen.ledger.faults
+        assert not faults(seen)
+
+
+@pytest.mark.parametrize("registered", [True, False])
+def test_a_grad_sampler_of_the_program_is_declared(registered, monkeypatch):
+    """Opacus calls it for a layer of its kind; it may mix records, and nobody sees that from numbers."""
+
+    class Scaled(nn.Linear):
+        pass
+
+    def sampler(layer, activations, backprops):
+        found = torch.einsum("n...i,n...j->nij", backprops, activations[0])
+        return {layer.weight: found - found.mean(0), layer.bias: backprops}
+
+    monkeypatch.setitem(GradSampleModule.GRAD_SAMPLERS, Scaled if registered else nn.Bilinear, sampler)
+    loop = Loop(
+        made=lambda: private(model=nn.Sequential(nn.Linear(4, 6), nn.Tanh(), Scaled(6, 2))),
+        ledger={"clipping.source": Source.DECLARED if registered else Source.SEEN},
+    )
+    loop.but(**{"notes" if registered else "never": DECLARED}).check()

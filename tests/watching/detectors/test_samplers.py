@@ -1,0 +1,294 @@
+"""How the loader draws, and how often it lists one record: samplers by name, and samplers that change on the way."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    RandomSampler,
+    SequentialSampler,
+    StackDataset,
+    Subset,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from torch.utils.data.distributed import DistributedSampler
+
+import reticent as rt
+from reticent import facts
+from reticent.facts.steps import Drawn
+from reticent.watching.detectors.samplers import copies, look_at
+from tests.conftest import some
+from tests.watching.loops import (
+    BATCH,
+    NOISE,
+    RATE,
+    RECORDS,
+    Loop,
+    by_hand,
+    epsilon,
+    passes,
+    private,
+    reading,
+    records,
+    shuffled,
+    watched,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
+
+DRAWS, REPEATED = {facts.PUBLIC_DRAWS}, {facts.REPEATED_RECORDS}
+
+
+class InOrder(RandomSampler):
+    """A subclass that draws in its own way."""
+
+    def __iter__(self):
+        return iter(range(RECORDS))
+
+
+class OneRecord(BatchSampler):
+    def __iter__(self):
+        yield from ([1] * BATCH for _ in range(6))
+
+
+def of(sampler, size=BATCH):
+    """A loop with a sampler, which is made anew."""
+    return lambda: private(DataLoader(records(), batch_size=size, sampler=sampler()), poisson_sampling=False)
+
+
+def of_batches(sampler):
+    return lambda: private(DataLoader(records(), batch_sampler=sampler()), poisson_sampling=False)
+
+
+def at(step, change, back=None):
+    """Changes the loader after so many steps, and puts it back at the end."""
+    changed = {"batches": passes(3), "after": lambda toy: change(toy) if toy.step == step - 1 else None}
+    return changed | ({"leaves": back} if back else {})
+
+
+def put(name, value):
+    return lambda toy: setattr(toy.loader.batch_sampler, name, value)
+
+
+def indices(value):
+    return lambda toy: setattr(toy.loader.sampler, "indices", value)
+
+
+def replacement(value):
+    return lambda toy: setattr(toy.loader.sampler, "replacement", value)
+
+
+def allocated():
+    model, optimizer, loader, criterion = shuffled()
+    return model, optimizer, rt.random_allocation(loader), criterion
+
+
+def own_generators(toy):
+    """From the operating system, for each pass."""
+    for _ in range(2):
+        toy.loader.batch_sampler.generator = torch.Generator()
+        toy.loader.batch_sampler.generator.seed()
+        yield from toy.loader
+
+
+def drawn(how, **others):
+    return {"ledger": {"sampler.drawn": how, **others}}
+
+
+ALL = list(range(RECORDS))
+KNOWN = {
+    "with replacement": (lambda: RandomSampler(records(), replacement=True), Drawn.WITH_REPLACEMENT),
+    "in order": (lambda: SequentialSampler(records()), Drawn.IN_ORDER),
+    "some records": (lambda: SubsetRandomSampler(range(30)), Drawn.SHUFFLED),
+    "some records often": (lambda: SubsetRandomSampler([0, 0, 1] * 20), Drawn.WITH_REPLACEMENT),
+}
+LOOPS = {f"a sampler of torch, {name}": Loop(made=of(make), **drawn(how)) for name, (make, how) in KNOWN.items()}
+LOOPS |= {
+    "weighted": Loop(
+        made=of(lambda: WeightedRandomSampler([1.0] * RECORDS, RECORDS)),
+        **drawn(Drawn.WEIGHTED),
+        notes={facts.WEIGHTED},
+        ran={"noise_multiplier": NOISE / BATCH},
+    ),
+    "a subclass that draws in its own way": Loop(
+        made=of(lambda: InOrder(records())),
+        **drawn(Drawn.UNKNOWN),
+        batches=passes(2),
+        notes={facts.UNKNOWN_SAMPLER},
+        ran={"sample_rate": 1.0, "steps": 12, "noise_multiplier": NOISE},
+    ),
+    "an unknown sampler that repeats a record": Loop(
+        made=of_batches(lambda: OneRecord(SequentialSampler(records()), BATCH, False)),
+        **drawn(Drawn.WITH_REPLACEMENT),
+        ran={"noise_multiplier": NOISE / BATCH},
+    ),
+    "poisson": Loop(batches=passes(3), **drawn(Drawn.POISSON)),
+    "shuffled": Loop(made=shuffled, batches=passes(3), **drawn(Drawn.SHUFFLED)),
+    "half of the records twice in each pass": Loop(
+        made=of(lambda: RandomSampler(range(RECORDS // 2), num_samples=RECORDS)),
+        ledger={"sampler.times_per_epoch": 2},
+        ran={"steps": 4},  # both times may be in one step: counted as 2^2
+    ),
+    "records that are listed again for the next pass": Loop(
+        made=of(lambda: SubsetRandomSampler(ALL)),
+        **at(6, indices([3] * RECORDS), indices(ALL)),
+        **drawn(Drawn.WITH_REPLACEMENT),
+    ),
+    "indices that change within a pass": Loop(
+        made=of(lambda: SubsetRandomSampler([*ALL])),
+        after=lambda toy: toy.loader.sampler.indices.__setitem__(slice(None), [3] * RECORDS),
+        **drawn(Drawn.WITH_REPLACEMENT),
+    ),
+    "another kind of draw and back": Loop(
+        made=shuffled, **at(6, replacement(True), replacement(False)), **drawn(Drawn.WITH_REPLACEMENT)
+    ),
+    "larger batches of a weighted sampler": Loop(
+        made=of(lambda: WeightedRandomSampler([1.0] * RECORDS, RECORDS), size=1),
+        **at(RECORDS, put("batch_size", 2)),
+        **drawn(Drawn.WEIGHTED, **{"sampler.batch_size": 2}),
+    ),
+    "random allocation to fewer batches": Loop(
+        made=allocated, **at(6, put("_batches", 2)), **drawn(Drawn.UNKNOWN), draws=True
+    ),
+    "fewer records for poisson": Loop(**at(6, put("num_samples", RECORDS - 1)), **drawn(Drawn.POISSON)),
+    "a generator that is exchanged": Loop(
+        **at(6, put("generator", torch.Generator().manual_seed(6))), notes=DRAWS, draws=True
+    ),
+    "a generator from the operating system that is exchanged": Loop(batches=own_generators, never=DRAWS, draws=True),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_samplers(name):
+    LOOPS[name].check()
+
+
+def test_one_record_in_each_place_is_hidden_by_little():
+    seen, _ = LOOPS["records that are listed again for the next pass"].watched()
+    assert seen.mechanism().noise_multiplier < 0.2
+
+
+LISTED = {
+    "subset": (lambda data: Subset(data, [0] * 6 + list(range(RECORDS - 6))), 7),
+    "concat": (lambda data: ConcatDataset([Subset(data, range(RECORDS // 6))] * 6), 6),
+    "both": (lambda data: Subset(ConcatDataset([data, data]), [0, RECORDS, *range(1, RECORDS - 1)]), 2),
+}
+
+
+@pytest.mark.parametrize(("make", "poisson"), some([*product(LISTED, (True, False))], 0, 3, 4))
+def test_one_record_many_times(make, poisson):
+    listed, most = LISTED[make]
+    seen, _ = Loop(
+        made=lambda: private(reading(listed(records())), poisson_sampling=poisson),
+        batches=passes(2),
+        ledger={"sampler.copies": most},
+        notes=REPEATED,
+        ran={"copies": most, "records_per_user": None},
+        beside=True,
+    ).check()
+    assert epsilon(seen) > epsilon(watched(*(private() if poisson else shuffled())))
+
+
+@pytest.mark.parametrize("said", ["poisson", "fixed-size", "shuffled"])
+def test_one_record_many_times_where_draws_are_declared(said):
+    """A loader whose draws nobody knows still shows which records it lists twice."""
+    data = records()
+    own = [list(range(start, start + BATCH)) for start in range(0, 2 * RECORDS, BATCH)]
+
+    def step(toy):
+        toy.optimizer.step()
+        toy.seen.step(noise_multiplier=NOISE, **({} if said == "shuffled" else {"sample_rate": RATE}))
+
+    seen, _ = Loop(
+        made=lambda: by_hand(loader=DataLoader(ConcatDataset([data, data]), batch_sampler=own)),
+        update=step,
+        options={"sampler": said},
+    ).watched()
+    assert seen.ledger.sampler.copies == seen.mechanism().copies == 2
+    assert facts.REPEATED_RECORDS in seen.ledger.faults
+
+
+def test_one_record_many_times_from_the_second_pass_on():
+    """A curriculum that changes its Subset while it trains."""
+
+    def narrow(toy):
+        if toy.step == 5:
+            toy.loader.dataset.indices[:] = [*[0, 1, 2] * 20, *range(3, RECORDS - 57)]
+
+    Loop(
+        made=lambda: private(reading(Subset(records(), [*ALL]))),
+        batches=passes(2),
+        after=narrow,
+        ledger={"sampler.copies": 20},
+        notes=REPEATED,
+    ).check()
+
+
+@pytest.mark.parametrize(("second", "most"), [([0] * 30 + ALL[:-30], 31), (ALL, 1), (ALL[::-1], 2)])
+def test_copies_of_a_record_in_stacked_data(second, most):
+    """Pairs whose second part lists records again; the last are pairs of a record and another one."""
+    base = records()
+    stacked = StackDataset(Subset(base, ALL if most != 31 else second), Subset(base, second))
+    assert (look_at(DataLoader(stacked, batch_size=BATCH)).copies or 1) == most
+
+
+def test_records_listed_once_are_not_repeated():
+    data = records()
+    for listed in (Subset(data, range(RECORDS)), ConcatDataset([data, records(1)]), ALL):
+        assert look_at(DataLoader(listed)).copies is None
+
+
+def test_a_list_that_holds_one_record_often():
+    one, other = (torch.zeros(4), 0), (torch.ones(4), 1)
+    assert look_at(DataLoader([one, one, other])).copies == 2
+
+
+def test_copies_of_a_record_are_counted_through_layers():
+    data, other = records(), records(1)
+    assert copies(data) == 1
+    assert copies(Subset(data, [3, 3, 3, 1])) == 3
+    assert copies(ConcatDataset([data, other])) == 1
+    assert copies(ConcatDataset([data, other, data])) == 2
+    assert copies(Subset(ConcatDataset([data, data]), [0, RECORDS, RECORDS])) == 3
+    assert copies(ConcatDataset([Subset(data, [0, 1]), Subset(data, [1, 2])])) == 2
+    assert copies(None) == 1
+
+
+@pytest.fixture
+def three_processes(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 3)
+
+
+def test_a_sampler_that_is_not_shared_out_may_draw_a_record_in_each_process(three_processes):
+    poisson = look_at(private()[2])
+    assert (poisson.drawn, poisson.times_per_epoch, poisson.sample_rate) == (Drawn.DISTRIBUTED, 3, None)
+    shuffled = look_at(DataLoader(records(), batch_size=BATCH, shuffle=True))
+    assert (shuffled.drawn, shuffled.times_per_epoch) == (Drawn.DISTRIBUTED, 3)
+    filled = look_at(DataLoader(records(), batch_size=BATCH, sampler=RandomSampler(records(), replacement=True)))
+    assert (filled.drawn, filled.batch_size) == (Drawn.WITH_REPLACEMENT, 3 * BATCH)
+    nobody = look_at(None)
+    assert (nobody.drawn, nobody.times_per_epoch) == (Drawn.UNKNOWN, 3)
+
+
+def test_padding_of_a_distributed_sampler_may_repeat_a_record_many_times():
+    few = torch.utils.data.TensorDataset(torch.zeros(3, 1), torch.zeros(3))
+    sampler = DistributedSampler(few, num_replicas=16, rank=0)
+    assert look_at(DataLoader(few, batch_size=1, sampler=sampler)).times_per_epoch == 6  # 16 draws of 3 records
+    usual = DistributedSampler(records(), num_replicas=2, rank=0)
+    assert look_at(DataLoader(records(), batch_size=BATCH, sampler=usual)).times_per_epoch == 2
+
+
+def test_a_distributed_sampler_that_draws_in_its_own_way_is_unknown():
+    class Own(DistributedSampler):
+        def __iter__(self):
+            return iter([0] * RECORDS)
+
+    batches = BatchSampler(Own(records(), num_replicas=2, rank=0), BATCH, drop_last=False)
+    assert look_at(DataLoader(records(), batch_sampler=batches)).drawn is Drawn.UNKNOWN

@@ -1,0 +1,52 @@
+"""Few trained numbers hide less from an attacker who does not know the direction, so the fewest count."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.watching.loops import Loop, by_hand, gradients_by_hand, passes, private, update_by_hand
+
+
+def freeze(toy, frozen):
+    toy.optimizer.zero_grad()
+    for p in toy.bare[0].parameters():
+        p.requires_grad = not frozen
+
+
+def head_only():
+    model, _, loader, criterion = by_hand()
+    return model, torch.optim.SGD(model[2].parameters(), lr=0.1), loader, criterion
+
+
+def made(first):
+    """The head is trained alone in the first or in the second pass."""
+
+    def loop():
+        model, *others = private()
+        for p in model._module[0].parameters():
+            p.requires_grad = not first
+        return model, *others
+
+    return loop
+
+
+LOOPS = {
+    f"the head alone {'at first' if first else 'later'}": Loop(
+        made=made(first),
+        batches=passes(2),
+        after=lambda toy, first=first: freeze(toy, not first) if toy.step == 5 else None,
+        ledger={"num_parameters": 14},
+    )
+    for first in (True, False)
+} | {
+    "an optimizer that moves the head only": Loop(
+        made=head_only, backward=gradients_by_hand, update=update_by_hand, ledger={"num_parameters": 14}
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook")
+@pytest.mark.parametrize("name", LOOPS)
+def test_trained(name):
+    LOOPS[name].check()
