@@ -246,8 +246,8 @@ prints
 True relaxed
 ```
 
-The [JSON Schema](../schema/request-1.schema.json) `reticent.request/1` has all fields. What `--json` printed is read again by
-`reticent.verbs.read`, from its text or its file: the name of its schema says what it is."""
+The [JSON Schema](../schema/request-1.schema.json) `reticent.request/1` has all fields. What `--json` printed is
+read again by `reticent.verbs.read`, from its text or its file: the name of its schema says what it is."""
 
 
 def requests() -> str:
