@@ -13,6 +13,7 @@ import yaml
 import reticent as rt
 from reticent import verbs
 from reticent.adversaries import ADVERSARIES
+from reticent.certificates.policy import Policy
 from reticent.proofs.bibtex import bibtex, program
 from reticent.proofs.references import PAPERS, THEOREMS
 from reticent.verbs import Table
@@ -53,6 +54,7 @@ def forged():
     return rt.verify(honest.model_copy(update={"assessments": [wrong, *honest.assessments[1:]]}))
 
 
+POLICY = Policy.model_validate({"schema": "reticent.policy/1", "limits": [{"measure": "mu", "at_most": 1.0}]})
 ANSWERS = {
     "Assessments": lambda: rt.assess(RUN, ["relaxed", "norm-only"], secret_bits=20),
     "Calibrations": lambda: rt.compare(PLAIN, ["worst-case", "relaxed"], advantage=0.1),
@@ -64,6 +66,7 @@ ANSWERS = {
     "Grid": lambda: rt.assess_each([PLAIN, rt.Gaussian(0.0)], "relaxed"),
     "Certified": lambda: rt.certify(PLAIN, created="2026-01-01"),
     "Verified": forged,
+    "Gated": lambda: rt.gate(rt.certify(PLAIN, created="2026-01-01"), POLICY),
     "Audited": lambda: rt.audit(SCORES[0] + 1.0, SCORES[1], claim=rt.Gaussian(1.0)),
     "Linted": lambda: rt.lint(RUN),
     "Hostile": Hostile,

@@ -67,6 +67,10 @@ class Gated(Table):
         """What a reader must know besides."""
         return list(dict.fromkeys(f"! {line}" for one in self.judged for line in one.reservations))
 
+    def theorems(self) -> list[str]:
+        known = [one.certificate for one in self.judged if one.certificate is not None]
+        return [key for certificate in known for record in certificate.assessments for key in record.theorems]
+
     @property
     def document(self) -> GateReport | GateReports:
         """What ``reticent gate --json`` prints."""
