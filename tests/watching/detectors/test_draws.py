@@ -403,8 +403,10 @@ def test_small_batches_that_were_broken_off_count_in_the_next_watch():
 
     def broken(toy):
         with BatchMemoryManager(data_loader=toy.loader, max_physical_batch_size=16, optimizer=toy.optimizer) as small:
-            yield from islice(small, 3)
-            raise KeyboardInterrupt
+            for index, batch in enumerate(small):  # the next part is loaded already
+                if index == 3:
+                    raise KeyboardInterrupt
+                yield batch
 
     with pytest.raises(KeyboardInterrupt), rt.watch(*made[:3]) as first:
         Loop(batches=broken).run(made, first)
