@@ -24,11 +24,11 @@ import numpy as np
 import reticent as rt
 from benchmarks._rows import Limit, Row, interleave, limit, main, spread
 from experiments.worst_advantage import advantage
-from reticent.accountants import certified_advantage
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.step_losses import QUICK
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.accountants import certified_advantage
+from reticent.kernel.pairs import Neighbouring
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -29,9 +29,10 @@ Ends = tuple[float, float]
 
 def ours(noise: float, bins: int, epochs: int) -> Ends:
     """Both ends of our enclosure."""
-    from reticent.accountants import compose
-    from reticent.mechanisms import DPSGD, Neighbouring
-    from reticent.risk import epsilon_at_delta
+    from reticent.kernel.accountants import compose
+    from reticent.kernel.mechanisms import DPSGD
+    from reticent.kernel.pairs import Neighbouring
+    from reticent.kernel.risk import epsilon_at_delta
 
     run = DPSGD(noise, 1.0 / bins, bins * epochs, sampler=RandomAllocation())
     found = compose(run, Neighbouring.ADD_REMOVE)
@@ -40,12 +41,12 @@ def ours(noise: float, bins: int, epochs: int) -> Ends:
 
 def rough(noise: float, bins: int, epochs: int) -> Ends:
     """Ours on grids as coarse as their accuracy asks for: both ends within 1%."""
-    from reticent.accountants.compose import both_directions
-    from reticent.accountants.steps import Step
-    from reticent.pairs import CurvePair
+    from reticent.kernel.accountants.compose import both_directions
+    from reticent.kernel.accountants.steps import Step
+    from reticent.kernel.pairs import CurvePair
+    from reticent.kernel.risk import epsilon_at_delta
     from reticent.pairs.allocated_sum import COARSE
     from reticent.pairs.random_allocation import enclosed
-    from reticent.risk import epsilon_at_delta
 
     above, below = enclosed(noise, bins, COARSE)
     if epochs > 1:

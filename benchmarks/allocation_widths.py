@@ -9,11 +9,11 @@ import statistics
 import time
 from itertools import product
 
-from reticent.accountants.compose import both_directions
-from reticent.accountants.steps import Step
+from reticent.kernel.accountants.compose import both_directions
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.pairs import AllocatedGaussianPair
 from reticent.pairs.random_allocation import random_allocation
-from reticent.risk import advantage, epsilon_at_delta
 
 NOISES, BINS, EPOCHS = (0.5, 0.7, 1.0, 2.0, 5.0, 10.0), (2, 3, 8, 64, 1000, 10_000), (1, 10, 1000)
 DELTA = 1e-8

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks._rows import Row, forget, interleave, limit, main, spread
 from experiments.closed_forms import forms as closed_forms
 from experiments.worst_advantage import advantage
-from reticent.adversaries import Membership, Method, Relaxed, WorstCase
+from reticent.adversaries import Membership, Relaxed
 from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration import (
     Advantage,
@@ -27,7 +27,9 @@ from reticent.calibration import (
     TprAtFpr,
     calibrate,
 )
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 
 RUNS = ((0.01, 1000), (0.001, 10_000), (0.004, 20_000))
 TARGET = 0.1

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.planted_bugs import Loop
 from reticent.attacks.white_box import TrainFunction
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 
 def opacus_script(

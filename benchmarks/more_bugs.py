@@ -21,7 +21,7 @@ from torch.utils.data import TensorDataset
 from benchmarks import issue_bugs, planted_bugs
 from benchmarks.planted_bugs import Loop, audit
 from reticent.attacks.white_box import TrainFunction
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 
 class NoNoiseAtLargeGradients(Loop):

@@ -28,7 +28,7 @@ from reticent.auditing import (
 )
 from reticent.auditing.claims import ApproximateDP, GaussianClaim
 from reticent.auditing.one_run import binomial_p_value, count_guesses, curve_p_value, rejects
-from reticent.curves import GaussianTradeOff, Mixture
+from reticent.kernel.curves import GaussianTradeOff, Mixture
 
 Cell = tuple[str, int, Callable[[], int]]
 AUDITS = 1000

@@ -32,7 +32,7 @@ from reticent.attacks.experiments import LAYERS, Experiment, experiments
 from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
 from reticent.attacks.white_box import Released, TrainFunction, sizes, spread_records
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, max_grad_norm=1.0, batch_size=50, dataset_size=1000)
 BUDGET_SECONDS = 300.0

@@ -21,11 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from reticent.adversaries import Adversary, Method, Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.adversaries.report import Number, measures
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk.questions import Questions
-from reticent.samplers import FixedSize, Poisson, RandomAllocation
+from reticent.kernel.adversaries import Adversary, Method, WorstCase
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk.questions import Questions
+from reticent.kernel.samplers import Poisson
+from reticent.samplers import FixedSize, RandomAllocation
 
 NOISES, RATES, STEPS = (0.3, 30.0), (1e-7, 1.0), (1.0, 1e6)
 GOAL, SMALL, GOAL_BELOW = 1e-6, 1e-15, 1e-2

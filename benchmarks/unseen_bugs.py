@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from reticent.attacks.white_box import TrainFunction
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 
 def small_batches_skipped(model: nn.Module, data: TensorDataset, claim: DPSGD) -> None:

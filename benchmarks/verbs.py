@@ -17,12 +17,14 @@ from typing import TypeVar
 import numpy as np
 
 from benchmarks._rows import Row, forget, main, spread
-from reticent.accountants import certified_advantage
-from reticent.adversaries import Adversary, Method, Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.adversaries.report import measures
 from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk.questions import Questions
+from reticent.kernel.accountants import certified_advantage
+from reticent.kernel.adversaries import Adversary, Method, WorstCase
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk.questions import Questions
 
 NOISES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0, 100.0, 1e3)
 RATES = (1e-8, 1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0)

@@ -15,7 +15,7 @@ PACKAGES = (
     "reticent.mechanisms",
     "reticent.samplers",
     "reticent.adversaries",
-    "reticent.risk",
+    "reticent.kernel.risk",
     "reticent.curves",
     "reticent.accountants",
     "reticent.calibration",
@@ -52,9 +52,9 @@ PACKAGES = (
     "reticent.pairs",
     "reticent.adversaries.relaxed.dimension",
     "reticent.tasks",
-    "reticent.errors",
-    "reticent.proofs",
-    "reticent.proofs.references",
+    "reticent.kernel.errors",
+    "reticent.kernel.proofs",
+    "reticent.kernel.proofs.references",
 )
 """Packages whose public names the reference lists, in the order in which a reader meets them."""
 

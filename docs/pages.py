@@ -20,16 +20,16 @@ from pkgutil import iter_modules
 from typing import Any
 
 from reticent import verbs
-from reticent.adversaries import ADVERSARIES
 from reticent.certificates.ledger_rules import _in_time, _nothing_private, _same_weights
 from reticent.certificates.targets import misses_its_target
 from reticent.facts import Fact, Severity, all_facts
+from reticent.kernel.adversaries import ADVERSARIES
+from reticent.kernel.mechanisms import MECHANISMS
+from reticent.kernel.proofs import CONDITIONS
+from reticent.kernel.proofs.references import ERRATA, PAPERS, THEOREMS
+from reticent.kernel.registry import parameters_of
 from reticent.languages import language
-from reticent.mechanisms import MECHANISMS
-from reticent.proofs import CONDITIONS
-from reticent.proofs.bibtex import entry
-from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
-from reticent.registry import parameters_of
+from reticent.verbs.bibtex import entry
 from reticent.verbs.request import spelling_of
 from reticent.watching import detectors
 

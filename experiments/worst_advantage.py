@@ -7,11 +7,11 @@ import math
 import numpy as np
 from scipy.special import erf
 
-from reticent import _check
-from reticent.accountants import certified_advantage
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.step_losses import LEAST_NOISE, QUICK
-from reticent.pairs import Neighbouring
+from reticent.kernel import checks
+from reticent.kernel.accountants import certified_advantage
+from reticent.kernel.pairs import Neighbouring
 
 _ROOT_EIGHT = 2.8284271247461903
 
@@ -30,8 +30,8 @@ def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbour
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
-    _check.count(steps=steps)
+    noise, rate = checks.non_negative(noise_multiplier=noise_multiplier), checks.rate(sample_rate=sample_rate)
+    checks.count(steps=steps)
     if noise > 0.0 and rate == 1.0:
         return float(erf(neighbouring.sensitivity * math.sqrt(steps) / (noise * _ROOT_EIGHT)))
     if noise > LEAST_NOISE:

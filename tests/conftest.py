@@ -99,7 +99,12 @@ def _of_users() -> tuple[Any, ...]:
 
 
 def _settings() -> list[Any]:
-    modules = "adversaries.relaxed.sign.lattice", "pairs.selected", "accountants.enclose", "accountants.transform"
+    modules = (
+        "adversaries.relaxed.sign.lattice",
+        "pairs.selected",
+        "kernel.accountants.enclose",
+        "accountants.transform",
+    )
     return [import_module(f"reticent.{name}") for name in modules]
 
 

@@ -14,9 +14,9 @@ from reticent.auditing.verdict import Verdict, judge_p_values
 from reticent.certificates.numbers import tables
 from reticent.certificates.sentences import percent
 from reticent.dashboard.words import number_table
-from reticent.proofs import Claim
-from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
-from reticent.text import digits
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
+from reticent.kernel.text import digits
 from tests.cli.calling import run
 
 

@@ -13,25 +13,27 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from reticent import registry
-from reticent.accountants import compose
-from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Method, WorstCase, assess
-from reticent.adversaries.base import adversaries_named
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
-from reticent.curves import GaussianTradeOff, LaplaceTradeOff, Mixture
-from reticent.curves.enclosure import Enclosure
-from reticent.errors import ExtensionError, ParameterError
-from reticent.mechanisms import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
-from reticent.pairs import CurvePair, Part
-from reticent.proofs import CONDITIONS, Proof, references
-from reticent.proofs.references import Paper, Theorem, add_paper
-from reticent.registry import Registry, described, parameters_of
-from reticent.risk import advantage
+from reticent.curves import LaplaceTradeOff
+from reticent.kernel import registry
+from reticent.kernel.accountants import compose
+from reticent.kernel.adversaries import ADVERSARIES, Adversary, Assessment, Method, WorstCase, assess
+from reticent.kernel.adversaries.base import adversaries_named
+from reticent.kernel.curves import GaussianTradeOff, Mixture
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.errors import ExtensionError, ParameterError
+from reticent.kernel.mechanisms import MECHANISMS, Gaussian, Mechanism
+from reticent.kernel.pairs import CurvePair, Neighbouring, Part
+from reticent.kernel.proofs import CONDITIONS, Proof, references
+from reticent.kernel.proofs.references import Paper, Theorem, add_paper
+from reticent.kernel.registry import Registry, described, parameters_of
+from reticent.kernel.risk import advantage
+from reticent.mechanisms import Laplace
 from tests.cli.calling import run
 
 
@@ -63,7 +65,7 @@ ASKED = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 import reticent as rt
-from reticent.adversaries.base import ADVERSARIES
+from reticent.kernel.adversaries.base import ADVERSARIES
 rt.WorstCase()
 try:
     rt.DPSGD(1.0, 0.1, 10, sigma=2.0)
@@ -86,8 +88,8 @@ def test_lists_are_loaded_at_the_first_use_and_are_whole() -> None:
 
 
 BY_HAND = """
-from reticent.adversaries.base import ADVERSARIES, Adversary
-from reticent.errors import ParameterError
+from reticent.kernel.adversaries.base import ADVERSARIES, Adversary
+from reticent.kernel.errors import ParameterError
 try:
     ADVERSARIES.add(type("Other", (), {"name": "relaxed"}))
 except ParameterError as error:
@@ -307,7 +309,7 @@ def test_all_leaves_out_what_is_kept_for_reproduction() -> None:
 
 def test_conditions_of_samplers_are_known_whatever_was_imported() -> None:
     asked = (
-        "from reticent.proofs import CONDITIONS, Condition, Status\n"
+        "from reticent.kernel.proofs import CONDITIONS, Condition, Status\n"
         "Condition('poisson-draws', Status.ASSUMED)\n"
         "import sys; print(len(CONDITIONS), 'reticent.samplers.shuffled' in sys.modules)"
     )

@@ -18,9 +18,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "reticent"
 BY_STRING = {"import_module", "__import__", "spec_from_file_location"}
 
 ALLOWED = {
-    "lazy.py": "names of a package, by its stub",
-    "messages.py": "the catalogues, which are read when somebody reads a message",
-    "proofs/conditions.py": "the list of samplers, which bring conditions",
+    "kernel/lazy.py": "names of a package, by its stub",
+    "kernel/messages.py": "the catalogues, which are read when somebody reads a message",
+    "kernel/proofs/conditions.py": "the list of samplers, which bring conditions",
     "cli/_app.py": "files of verbs",
     "watching/loggers.py": "libraries of others",
     "watching/optimisers.py": "classes of Opacus, which may not be installed",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reticent.errors import ArtifactError
 from reticent.io import files, strict
 from reticent.io.models import first_problem
-from reticent.text import printable
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.text import printable
 from tests.conftest import some
 
 
@@ -137,7 +137,7 @@ def test_a_validation_error_shows_no_novel():
 
 
 def test_an_error_shows_no_control_character_of_a_strangers_file() -> None:
-    from reticent.errors import ArtifactError
+    from reticent.kernel.errors import ArtifactError
 
     assert str(ArtifactError("sensitivity.json: unexpected key '\x1b[2J\u202e'\nmore")) == (
         "sensitivity.json: unexpected key '\\x1b[2J\\u202e'\\nmore"

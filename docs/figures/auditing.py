@@ -16,7 +16,7 @@ mpl.rcParams["svg.hashsalt"] = "reticent"
 import matplotlib.pyplot as plt  # noqa: E402
 
 from reticent.auditing import Design, Scores, audit_mu, empirical_trade_off  # noqa: E402
-from reticent.curves import GaussianTradeOff  # noqa: E402
+from reticent.kernel.curves import GaussianTradeOff  # noqa: E402
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 INK, BLUE, GREY, PAPER = "#1b1b1b", "#00508f", "#8a8f96", "#eef4f9"
 PERIOD, PLACE, CONTOUR = 6.0, 0.4, 1.6

@@ -17,9 +17,10 @@ import numpy as np
 
 from reticent.adversaries.attribute.adversary import Attribute
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.base import Method
 from reticent.adversaries.membership import Membership
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.adversaries.base import Method
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"

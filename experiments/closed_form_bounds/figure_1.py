@@ -2,9 +2,10 @@
 
 from experiments.closed_form_bounds.stored_runs import COMMANDS, over_seeds, spread
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.accountants import compose
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import epsilon_at_delta
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import epsilon_at_delta
 
 CURVES = {"membership, exact": "membership", "attribute, Corollary 10": "exact", "attribute, proven form": "proven"}
 DATA = {"adult": "Adult, age", "generated-purchase-shape": "generated, shape of Purchase"}

@@ -5,7 +5,7 @@ from scipy.special import erf
 
 from experiments.gallery import Entry, Published, Relation
 from experiments.worst_advantage import advantage
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.pairs import Neighbouring
 
 RATES, NOISES, EPOCHS = (1e-4, 1e-3, 1e-2), (0.5, 0.7, 1.0, 2.0, 3.0, 4.0, 5.0), (1, 10, 50, 100)
 

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.gallery.mixture_as_gaussian import mixture_error
 from experiments.worst_advantage import advantage
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.pairs import Neighbouring
 
 NOISES, RATES = (0.5, 0.7, 1.0, 2.0, 4.0), np.logspace(-4, -0.3, 20)
 

@@ -6,7 +6,7 @@ from scipy.special import erfinv
 
 from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.worst_advantage import advantage
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.pairs import Neighbouring
 
 STEPS, TARGETS, NOISES = 5000, (0.9, 0.95, 0.98), np.array([0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0])
 

@@ -5,7 +5,7 @@ from scipy.special import erf
 
 from experiments.gallery import Entry, Published, Relation
 from experiments.worst_advantage import advantage
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.pairs import Neighbouring
 
 RATE, NOISES, EPOCHS = 0.001, (0.5, 0.7, 1.0, 2.0, 3.0, 4.0, 5.0), (1, 10, 20, 30, 40, 50, 100)
 

@@ -9,8 +9,8 @@ from scipy.special import erf
 
 from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.worst_advantage import advantage
-from reticent.accountants import certified_advantage
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.accountants import certified_advantage
+from reticent.kernel.pairs import Neighbouring
 
 RATE, NOISE, EPOCHS = 0.001, 1.0, (1, 10, 50)
 

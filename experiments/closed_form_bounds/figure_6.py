@@ -4,9 +4,10 @@ import numpy as np
 from scipy.special import erf
 
 from experiments.gallery import Entry, Published, Relation
-from reticent.accountants import compose
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage_bound
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage_bound
 
 RATE, NOISES, EPSILONS = 10 / 100_000, np.linspace(0.3, 3, 28), (2.0, 1.0, 0.5, 0.1, 0.0)
 

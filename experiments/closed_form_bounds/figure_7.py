@@ -4,9 +4,10 @@ import numpy as np
 from scipy.special import erf
 
 from experiments.gallery import Entry, Measured, Published
-from reticent.accountants import compose
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage
 
 RATE, NOISE = 1e-4, 2.0
 STEPS = round(50 / RATE)

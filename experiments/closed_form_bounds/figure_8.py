@@ -9,9 +9,11 @@ from torch import nn
 from experiments.closed_form_bounds.attribute_runs import _model, train
 from experiments.closed_form_bounds.settings import adult
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.adversaries import Membership, Method, WorstCase, assess
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import bayes_security, epsilon_at_delta
+from reticent.adversaries import Membership
+from reticent.kernel.adversaries import Method, WorstCase, assess
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import bayes_security, epsilon_at_delta
 from reticent.sensitivity import Diameter, GradientSensitivity, SensitiveAttribute
 from reticent.training.hooks import RunContext, Step, StepHook
 

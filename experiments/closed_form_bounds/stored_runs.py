@@ -10,7 +10,7 @@ import numpy as np
 from experiments.gallery import Measured
 from experiments.where import results
 from experiments.worst_advantage import advantage
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.pairs import Neighbouring
 
 RESULTS = results(__file__)
 COMMANDS = tuple(

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfinv
 
-from reticent.accountants.affinity import Interval, minus_log_affinity
 from reticent.accountants.closed_forms import advantage_at, clt_mu, published, rho_form_mu
 from reticent.accountants.closed_forms.bracket import drawn, least_upper
 from reticent.accountants.closed_forms.elementwise import arguments, elementwise
-from reticent.errors import ParameterError
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.accountants.affinity import Interval, minus_log_affinity
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.pairs import Neighbouring
 
 _SQRT_8 = 2.8284271247461903
 

@@ -19,12 +19,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.closed_forms.forms import FORMS, proven_bracket
-from reticent.accountants.lattice import Lattice
 from reticent.accountants.profile import WorstCaseProfile
-from reticent.accountants.steps import Step
-from reticent.errors import NumericalError
-from reticent.mechanisms import Neighbouring
-from reticent.pairs import poisson_gaussian
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs import Neighbouring, poisson_gaussian
 
 ROOT = Path(__file__).parents[2]
 NOISES = (0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 10.0)

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.adversaries import FinalModel, WorstCase
+from reticent.adversaries import FinalModel
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
 from reticent.facts.hidden_steps import contraction
+from reticent.kernel.adversaries import WorstCase
 from reticent.training import parse_config, train
 from reticent.training.setup import load_dataset, planned_release
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from experiments import gallery
-from reticent.errors import ParameterError, ReticentError
+from reticent.kernel.errors import ParameterError, ReticentError
 
 
 @click.command()

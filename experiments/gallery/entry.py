@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ PAPERS = {
     "closed-form-bounds": "CHERUBIN2024",
     "gaussian-mip": "LEEMANN2023",
 }
-"""The first half of every id, and the key of the paper in ``reticent.proofs.references.PAPERS``."""
+"""The first half of every id, and the key of the paper in ``reticent.kernel.proofs.references.PAPERS``."""
 
 OWN = "utility"
 """The first half of the ids of our own study, which tests what the papers say about utility."""
@@ -162,7 +162,7 @@ class Result:
 
     @property
     def paper(self) -> str:
-        """Key of the paper in ``reticent.proofs.references.PAPERS``."""
+        """Key of the paper in ``reticent.kernel.proofs.references.PAPERS``."""
         return GROUPS[self.id.partition("/")[0]]
 
     @property

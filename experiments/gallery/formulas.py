@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from reticent import _check
+from reticent.kernel import checks
 
 
 def power_equation_36(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
@@ -61,9 +61,9 @@ def power_equation_35_corrected(alpha: ArrayLike, noncentrality: float, dimensio
 
 
 def _upper_quantile(alpha: ArrayLike) -> np.ndarray:
-    return -ndtri(_check.probabilities(alpha=alpha))
+    return -ndtri(checks.probabilities(alpha=alpha))
 
 
 def _shift(noncentrality: float, dimension: int) -> float:
-    lam, d = _check.non_negative(noncentrality=noncentrality), _check.count(dimension=dimension)
+    lam, d = checks.non_negative(noncentrality=noncentrality), checks.count(dimension=dimension)
     return lam / float(np.sqrt(2.0 * d))

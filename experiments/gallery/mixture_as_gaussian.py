@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from reticent import _check
-from reticent.curves._logs import OVERFLOW
+from reticent.kernel import checks
+from reticent.kernel.curves._logs import OVERFLOW
 
 _FAR = 40.0  # standard deviations: beyond, both densities are 0
 
@@ -28,8 +28,8 @@ def mixture_error(noise_multiplier: float, sample_rate: float, steps: int = 1) -
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    s, p = _check.positive(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
-    count = _check.count(steps=steps)
+    s, p = checks.positive(noise_multiplier=noise_multiplier), checks.rate(sample_rate=sample_rate)
+    count = checks.count(steps=steps)
     if p == 1.0:
         return 0.0, 0.0
     one = min(_one_step(s, p), 1.0)
@@ -47,8 +47,8 @@ def published_order(noise_multiplier: float, sample_rate: float, steps: int) -> 
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    noise = _check.positive(noise_multiplier=noise_multiplier)
-    return math.sqrt(_check.rate(sample_rate=sample_rate) * _check.count(steps=steps)) / noise
+    noise = checks.positive(noise_multiplier=noise_multiplier)
+    return math.sqrt(checks.rate(sample_rate=sample_rate) * checks.count(steps=steps)) / noise
 
 
 def _one_step(s: float, p: float) -> float:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from experiments.gallery.entry import OWN, PAPERS, Measured, Published, Relation, Result, Verdict
-from reticent.proofs.references import PAPERS as CITED
+from reticent.kernel.proofs.references import PAPERS as CITED
 
 _HEAD = """# Gallery: every figure and table of the four papers
 

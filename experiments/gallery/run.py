@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.gallery.entry import GROUPS, Entry, Measured, Result, result_of
 from experiments.gallery.store import RESULTS, document, file_name, in_order, stored, stored_ids
-from reticent.errors import ArtifactError, ParameterError
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import did_you_mean
 from reticent.tasks import write_json
-from reticent.text import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.gallery.entry import GROUPS, Measured, Published, Relation, Result
-from reticent.errors import ArtifactError, ParameterError
-from reticent.text import did_you_mean
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import did_you_mean
 
 RESULTS = Path(__file__).parent / "results"
 

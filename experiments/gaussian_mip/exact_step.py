@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh_tridiagonal
 
-from reticent import _check
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
-from reticent.curves import LogErrors, TradeOff
-from reticent.curves._logs import log1mexp
-from reticent.curves._thresholds import halved
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.curves import LogErrors, TradeOff
+from reticent.kernel.curves._logs import log1mexp
+from reticent.kernel.curves._thresholds import halved
+from reticent.kernel.errors import ParameterError
 
 _SPACING = 0.05  # of the trapezoid rule, in the contour's own parameter
 _COARSE = np.arange(0.0, 46.0)  # parameters at which the end of the contour is looked for
@@ -56,8 +56,8 @@ class GaussianGradientTradeOff(TradeOff):
     """
 
     def __init__(self, dimension: int, effective_batch: float) -> None:
-        self.dimension = _check.count(dimension=dimension)
-        self.effective_batch = _check.positive(effective_batch=effective_batch)
+        self.dimension = checks.count(dimension=dimension)
+        self.effective_batch = checks.positive(effective_batch=effective_batch)
         if self.effective_batch <= 1.0:
             raise ParameterError("effective_batch", effective_batch, "a finite number > 1")
         self._law = _PairsLaw(self.dimension, self.effective_batch)
@@ -115,7 +115,7 @@ def susceptibilities(dimension: int, nodes: int = 64) -> SusceptibilityLaw:
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    order, degrees = _check.count(nodes=nodes), _check.count(dimension=dimension)
+    order, degrees = checks.count(nodes=nodes), checks.count(dimension=dimension)
     k, shape = np.arange(order, dtype=float), 0.5 * degrees - 1.0
     points, vectors = eigh_tridiagonal(2.0 * k + shape + 1.0, np.sqrt(k[1:] * (k[1:] + shape)))
     weights = vectors[0] ** 2

@@ -3,7 +3,8 @@
 import numpy as np
 
 from experiments.gallery import Entry, Published, Relation
-from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
+from reticent.curves import MembershipStepTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 SIZES = ((5, 6), (20, 26), (100, 130), (500, 650))
 

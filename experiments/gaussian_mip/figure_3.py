@@ -85,9 +85,10 @@ def run(figure):
 
 def adult_attacker(rows):
     """What an attacker reaches at the noise of GMIP, level 1.43; without noise everything."""
-    from reticent.adversaries import WorstCase
-    from reticent.mechanisms import DPSGD, Neighbouring
-    from reticent.risk import advantage
+    from reticent.kernel.adversaries import WorstCase
+    from reticent.kernel.mechanisms import DPSGD
+    from reticent.kernel.pairs import Neighbouring
+    from reticent.kernel.risk import advantage
 
     noise = [r["noise"] for r in rows if r["rule"] == "GMIP"][5]
     run = DPSGD(noise, 1000 / 43000, 860)

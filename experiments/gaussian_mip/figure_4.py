@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 GAMES, SEEDS, FPR = 6000, range(3), np.concatenate([np.logspace(-2.5, -1, 6), np.linspace(0.2, 0.9, 6)])
 PANELS = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.where import results
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 STORED = results(__file__)
 RATES = (0.001, 0.01, 0.1)

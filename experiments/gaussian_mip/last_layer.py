@@ -82,7 +82,7 @@ def main() -> None:
     from experiments.images.noise import published_levels
     from experiments.where import results
     from reticent import data
-    from reticent.mechanisms import DPSGD
+    from reticent.kernel.mechanisms import DPSGD
     from reticent.tasks import write_json
 
     torch.manual_seed(0)

@@ -22,7 +22,8 @@ from reticent.adversaries.game import gmip
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.attacks import glir_statistics as glir
 from reticent.attacks.covariance import Background
-from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
+from reticent.curves import MembershipStepTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 SETTINGS = ((5, 2), (32, 20), (500, 650), (1970, 2580))
 LAWS = ("gaussian", "uniform", "skewed")

@@ -35,8 +35,8 @@ from reticent.adversaries.game import gmip
 from reticent.attacks import glir_statistics as glir
 from reticent.attacks.glir import Records, ReleasedStep, glir_attack
 from reticent.attacks.gradients import GradientMap
-from reticent.curves import GaussianTradeOff
 from reticent.data import Dataset, load
+from reticent.kernel.curves import GaussianTradeOff
 
 RESULTS = results(__file__) / "power.json"
 FPR = (0.001, 0.01, 0.1)

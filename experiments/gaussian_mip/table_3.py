@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.gallery import Entry, Published
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 SETTINGS = {"CIFAR-10": (650, 500), "Purchase": (2580, 1970), "Adult": (1026, 790)}
 

@@ -5,9 +5,11 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from experiments.gallery import Entry, Measured, Published
-from reticent.adversaries import MembershipGame, Method
+from reticent.adversaries import MembershipGame
 from reticent.calibration import Mu, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.adversaries import Method
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 
 SETTINGS = {
     "CIFAR-10": (48000, 650, 400, 10, 500.0),

@@ -3,8 +3,9 @@
 import numpy as np
 
 from experiments.gallery import Entry, Published
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.risk import epsilon_at_delta
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff, symmetrised
+from reticent.kernel.risk import epsilon_at_delta
 
 RATIO, PRINTED_FOR, DELTA = 0.5, 0.3, 1e-4
 

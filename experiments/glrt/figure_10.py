@@ -3,8 +3,9 @@
 import numpy as np
 
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.risk import epsilon_at_delta
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff, symmetrised
+from reticent.kernel.risk import epsilon_at_delta
 
 VARIANCE, RELEASES, DIMENSION, EXPERIMENTS, SEEDS = 12.25, 50, 50, 1000, range(5)
 

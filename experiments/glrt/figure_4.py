@@ -3,8 +3,9 @@
 import numpy as np
 
 from experiments.gallery import Entry, Published, Relation
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.risk import epsilon_at_delta
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff, symmetrised
+from reticent.kernel.risk import epsilon_at_delta
 
 DIMENSIONS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
 

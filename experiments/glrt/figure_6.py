@@ -3,7 +3,8 @@
 import numpy as np
 
 from experiments.gallery import Entry, Published, Relation
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff, symmetrised
 
 
 def run(figure):

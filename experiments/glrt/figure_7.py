@@ -3,10 +3,11 @@
 import numpy as np
 
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.accountants import compose
 from reticent.adversaries import NormOnly
 from reticent.adversaries.relaxed.sign import unknown_sign
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 
 
 def run(figure):

@@ -3,8 +3,9 @@
 import numpy as np
 
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.curves import RelaxedGaussianTradeOff, symmetrised
-from reticent.risk import epsilon_at_delta
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import symmetrised
+from reticent.kernel.risk import epsilon_at_delta
 
 VARIANCE, RELEASES, EXPERIMENTS, SEEDS = 36.0, 70, 1000, range(5)
 BAND = 2 * np.sqrt(np.log(2 / 0.01) / EXPERIMENTS)  # two halves, each 0.99 by Massart's inequality

@@ -3,8 +3,9 @@
 import numpy as np
 
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.risk import epsilon_at_delta
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff, symmetrised
+from reticent.kernel.risk import epsilon_at_delta
 
 VARIANCE, RELEASES, EXPERIMENTS, SEEDS = 36.0, 70, 1000, range(5)
 

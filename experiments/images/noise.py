@@ -13,11 +13,13 @@ from scipy.optimize import brentq
 
 from experiments.utility.levels import gdp_noise
 from experiments.utility.settings import DELTA, LEVELS
-from reticent.adversaries import NormOnly, Relaxed, WorstCase
+from reticent.adversaries import NormOnly, Relaxed
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import epsilon_at_delta
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import epsilon_at_delta
 from reticent.tasks import write_json
 
 RATE, STEPS, EPSILON = 0.05, (200, 300, 400, 600, 800, 1000), 1.0

@@ -10,9 +10,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.accountants import certified_advantage
 from reticent.adversaries.relaxed.dimension import relaxed_in
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants import certified_advantage
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 
 RUN = DPSGD(noise_multiplier=1.1, sample_rate=256 / 60000, steps=14000)
 DIMENSIONS = np.unique(np.geomspace(1, 1e6, 25).astype(int))

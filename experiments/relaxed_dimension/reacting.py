@@ -10,10 +10,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.accountants import certified_advantage
 from reticent.adversaries.relaxed.dimension import relaxed_in
 from reticent.adversaries.relaxed.reacting import reacting_in
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants import certified_advantage
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 from reticent.mechanisms.gradients import Gradients
 
 RUN = DPSGD(noise_multiplier=6.0, sample_rate=0.2, steps=100)

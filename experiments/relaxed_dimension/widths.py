@@ -11,8 +11,8 @@ import time
 import numpy as np
 
 from reticent.adversaries.relaxed.dimension import relaxed_in
-from reticent.mechanisms import DPSGD
-from reticent.risk import advantage, tpr_at_fpr
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.risk import advantage, tpr_at_fpr
 
 MOST = 0.2  # advantage
 FPR = 1e-3

@@ -3,14 +3,8 @@
 import numpy as np
 
 from experiments.gallery import Entry, Published, Relation
-from reticent.curves import (
-    GaussianTradeOff,
-    LaplaceTradeOff,
-    RelaxedGaussianTradeOff,
-    RelaxedLaplaceTradeOff,
-    Subsampled,
-    symmetrised,
-)
+from reticent.curves import LaplaceTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff
+from reticent.kernel.curves import GaussianTradeOff, Subsampled, symmetrised
 
 PANELS = {
     "(a) Laplace, low privacy": (RelaxedLaplaceTradeOff(2.0), LaplaceTradeOff(2.0)),

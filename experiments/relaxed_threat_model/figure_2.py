@@ -3,7 +3,8 @@
 import numpy as np
 
 from experiments.gallery import Entry, Published, Relation, formulas
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff, Subsampled
 
 ALPHA, RATE, DIMENSION, LAM = 1e-3, 0.3, 300, 150 / 25
 

@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 RUNS, SHADOWS, RECORDS, LATENT, SEEDS, RATE = 1024, 64, 16, 50, range(5), 0.01
 WIDE = 20_000

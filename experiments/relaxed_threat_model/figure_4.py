@@ -7,10 +7,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from experiments.gallery import Entry, Measured, Published
-from reticent.adversaries import NormOnly, Relaxed, WorstCase, assess
+from reticent.adversaries import NormOnly, Relaxed
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD, Gaussian
-from reticent.risk import epsilon_at_delta
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.risk import epsilon_at_delta
 
 TASKS = {
     "CIFAR-10": (1.0, 1e-5, DPSGD(1.0, 0.05, 200)),

@@ -3,7 +3,8 @@
 import numpy as np
 
 from experiments.gallery import Entry, Measured, Published, Relation
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, Subsampled, symmetrised
+from reticent.curves import RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff
+from reticent.kernel.curves import GaussianTradeOff, Subsampled, symmetrised
 
 GAMES, RATE, SEEDS, FPR = 10_000, 0.3, range(5), np.linspace(0.01, 0.99, 99)
 AUDITS = {

@@ -14,10 +14,12 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from experiments.utility.settings import DELTA, RESULTS, STUDIES, public_part, whole
-from reticent.adversaries import Attribute, WorstCase, assess
+from reticent.adversaries import Attribute
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage, epsilon_at_delta
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
 from reticent.training import train
 

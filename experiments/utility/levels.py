@@ -15,12 +15,15 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from experiments.utility.settings import DELTA, LEVELS, RESULTS, STUDIES
-from reticent.adversaries import MembershipGame, Method, WorstCase, assess
+from reticent.adversaries import MembershipGame
 from reticent.calibration import Advantage, EpsilonAtDelta, Mu, NoiseMultiplier, calibrate
-from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage, epsilon_at_delta
-from reticent.samplers import INDEPENDENT, Sampler, Shuffled
+from reticent.kernel.adversaries import Method, WorstCase, assess
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
+from reticent.kernel.samplers import INDEPENDENT, Sampler
+from reticent.samplers import Shuffled
 from reticent.tasks import write_json
 
 

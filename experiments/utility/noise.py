@@ -15,11 +15,12 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from experiments.utility.settings import DELTA, RESULTS, STUDIES, public_part, whole
-from reticent.adversaries import NormOnly, Relaxed, WorstCase, assess
+from reticent.adversaries import NormOnly, Relaxed
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD
-from reticent.risk import advantage, epsilon_at_delta
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
 from reticent.training import train
 

@@ -15,12 +15,13 @@ import numpy as np
 
 from experiments.utility.cells import rounded
 from experiments.utility.settings import DELTA, RESULTS, STUDIES, private_part, public_part, whole
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.mechanisms.gradients import Gradients
-from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
 from reticent.training import train
 

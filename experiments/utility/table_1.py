@@ -2,10 +2,11 @@
 
 from experiments.gallery import Entry, Measured, Published, Relation
 from experiments.relaxed_threat_model.figure_4 import TASKS, per_release
-from reticent.adversaries import Relaxed, WorstCase, assess
+from reticent.adversaries import Relaxed
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD, Gaussian
-from reticent.risk import epsilon_at_delta
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.risk import epsilon_at_delta
 
 SETTINGS = {
     f"{task}, {where}": (epsilon, delta, mechanism)

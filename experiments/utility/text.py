@@ -17,11 +17,12 @@ from peft import LoraConfig, get_peft_model
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
 from experiments.utility.settings import DELTA, RESULTS, SEEDS
-from reticent.adversaries import Relaxed, WorstCase, assess
+from reticent.adversaries import Relaxed
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.data import Dataset
-from reticent.mechanisms import DPSGD
-from reticent.risk import advantage, epsilon_at_delta
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
 from reticent.training import parse_config, train
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from experiments.utility.settings import RESULTS, STUDIES, public_part, whole
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 from reticent.tasks import write_json
 from reticent.training import train
 

@@ -1,4 +1,4 @@
-"""Every name of the front door and where it is read from: ``reticent.lazy`` reads this file, and type checkers do."""
+"""Every name of the front door, and where it is read from: see ``reticent.kernel.lazy``."""
 
 __version__: str
 
@@ -7,23 +7,23 @@ from reticent.adversaries import Membership as Membership
 from reticent.adversaries import MembershipGame as MembershipGame
 from reticent.adversaries import Mixed as Mixed
 from reticent.adversaries import Relaxed as Relaxed
-from reticent.adversaries import WorstCase as WorstCase
-from reticent.mechanisms import DPSGD as DPSGD
+from reticent.kernel.adversaries import WorstCase as WorstCase
+from reticent.kernel.mechanisms import DPSGD as DPSGD
+from reticent.kernel.mechanisms import Gaussian as Gaussian
+from reticent.kernel.mechanisms import Ledger as Ledger
+from reticent.kernel.pairs import Neighbouring as Neighbouring
+from reticent.kernel.samplers import Sampler as Sampler
 from reticent.mechanisms import FilteredGaussian as FilteredGaussian
-from reticent.mechanisms import Gaussian as Gaussian
 from reticent.mechanisms import GaussianFilter as GaussianFilter
 from reticent.mechanisms import Gradients as Gradients
 from reticent.mechanisms import Guarantee as Guarantee
 from reticent.mechanisms import Laplace as Laplace
-from reticent.mechanisms import Ledger as Ledger
-from reticent.mechanisms import Neighbouring as Neighbouring
 from reticent.mechanisms import RandomisedResponse as RandomisedResponse
 from reticent.mechanisms import Selection as Selection
 from reticent.pairs import Fixed as Fixed
 from reticent.pairs import Geometric as Geometric
 from reticent.pairs import NegativeBinomial as NegativeBinomial
 from reticent.pairs import Poisson as Poisson
-from reticent.samplers import Sampler as Sampler
 from reticent.verbs import assess as assess
 from reticent.verbs import assess_each as assess_each
 from reticent.verbs import audit as audit

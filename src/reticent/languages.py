@@ -15,7 +15,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from reticent.messages import RECORD, TEXT, Figure, Message
+from reticent.kernel.messages import RECORD, TEXT, Figure, Message
 
 PLACE = re.compile(r"\{([^{}]+)\}")
 """What stands in braces: a value of the message, or a word with forms for whom the message is about."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import Step
-from reticent.curves import TradeOff
-from reticent.curves.polygon import Sides
-from reticent.pairs import CurvePair
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.curves.polygon import Sides
+from reticent.kernel.pairs import CurvePair
 
 
 def steps(curve: TradeOff, count: int, largest: tuple[float, float] = (math.inf, math.inf)) -> list[Step]:

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from reticent.accountants.bounds import CheapBounds, loudest_step
-from reticent.accountants.compose import compose
-from reticent.accountants.one_direction import steps_of
-from reticent.curves import GaussianTradeOff, Subsampled
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import epsilon_at_delta
+from reticent.kernel.accountants.bounds import CheapBounds, loudest_step
+from reticent.kernel.accountants.compose import compose
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.curves import GaussianTradeOff, Subsampled
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import epsilon_at_delta
 from tests.accountants.one_kind import steps
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from experiments.closed_forms import forms
-from reticent.accountants.affinity import minus_log_affinity
-from reticent.errors import ParameterError
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.accountants.affinity import minus_log_affinity
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.pairs import Neighbouring
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "closed_forms.json").read_text())["vectors"]
 GRID = json.loads((Path(__file__).parents[1] / "golden" / "closed_form_grid.json").read_text())["rows"]

@@ -11,21 +11,24 @@ import pytest
 from scipy.special import erf, ndtr, ndtri
 
 from experiments.worst_advantage import advantage
-from reticent.accountants import Composed, certified_advantage, compose, transform, worst_case
+from reticent.accountants import transform
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.contour import Enclosed
 from reticent.accountants.cut_moments import SampledStep
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.one_direction import steps_of
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.readings import attained
 from reticent.accountants.tangents import power_of
 from reticent.accountants.transform import SpectralComposition
-from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.risk import bayes_security, epsilon_at_delta, tpr_at_fpr
+from reticent.kernel.accountants import Composed, certified_advantage, compose, worst_case
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.curves import GaussianTradeOff, Subsampled, symmetrised
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import bayes_security, epsilon_at_delta, tpr_at_fpr
+from reticent.mechanisms import Laplace
 from reticent.samplers import FixedSize, Shuffled
 from tests.conftest import some
 

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from benchmarks._rows import forget
-from reticent import risk
-from reticent.accountants import Composed, certified_advantage, compose, worst_case
-from reticent.accountants.one_direction import one_direction
 from reticent.accountants.transform import SpectralComposition
-from reticent.adversaries import Membership, Relaxed, WorstCase, assess
+from reticent.adversaries import Membership, Relaxed
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
-from reticent.mechanisms import DPSGD, Laplace, Neighbouring
-from reticent.text import digits
+from reticent.kernel import risk
+from reticent.kernel.accountants import Composed, certified_advantage, compose, worst_case
+from reticent.kernel.accountants.one_direction import one_direction
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.text import digits
+from reticent.mechanisms import Laplace
 
 RELATIONS = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
 RUN = DPSGD(1.1, 0.02, 300)

@@ -10,25 +10,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reticent.accountants.routes import ROUTES
 from scipy.stats import binom, norm
 
 from experiments.worst_advantage import advantage
-from reticent.accountants import certified_advantage, compose
 from reticent.accountants.advantage_map import advantage_map
-from reticent.accountants.enclose import enclose
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.one_direction import steps_of
-from reticent.accountants.route import Route
-from reticent.accountants.routes import ROUTES
-from reticent.accountants.steps import Step
 from reticent.accountants.transform import Transform, transform_of
-from reticent.adversaries import WorstCase
-from reticent.curves import GaussianTradeOff
-from reticent.errors import NumericalError, ParameterError
-from reticent.mechanisms import DPSGD, Laplace, Neighbouring
-from reticent.pairs import CurvePair
-from reticent.pairs.gaussian_mixture import GaussianMixture, log_mixture
-from reticent.risk import delta_at_epsilon, epsilon_at_delta
+from reticent.kernel.accountants import certified_advantage, compose
+from reticent.kernel.accountants.enclose import enclose
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.accountants.route import Route
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import NumericalError, ParameterError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import CurvePair, Neighbouring
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture, log_mixture
+from reticent.kernel.risk import delta_at_epsilon, epsilon_at_delta
+from reticent.mechanisms import Laplace
 
 portfolio, route, compose_module, one_direction = (
     import_module(f"reticent.accountants.{name}") for name in ("enclose", "route", "compose", "one_direction")
@@ -206,8 +207,9 @@ def test_estimates_keep_to_their_stated_error_where_few_steps_matter(run):
 
 ASKED = """
 import numpy as np
-from reticent.accountants import compose
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import Neighbouring
 run = Ledger((DPSGD(2.046261779473025, 0.001283981145150976, 1), DPSGD(3.012227980900057, 0.0003053917115003211, 2)))
 print(*compose(run, Neighbouring.REPLACE).pessimistic.power(np.geomspace(1e-5, 1.0, 81)).tolist())
 """

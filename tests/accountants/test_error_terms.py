@@ -11,17 +11,19 @@ import pytest
 from scipy.special import erf
 from scipy.stats import binom
 
-from reticent.accountants import affinity, bounds, cut_moments, powers
-from reticent.accountants import lattice_sums as lattice
+from reticent.accountants import cut_moments
 from reticent.accountants.cut_moments import SampledStep
-from reticent.accountants.one_direction import steps_of
-from reticent.accountants.powers import GridStep, Tilted
 from reticent.accountants.transform import transform_of
-from reticent.curves import GaussianTradeOff, Subsampled
-from reticent.curves.sums import roundings, running_roundings
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.pairs import AntipodalGaussianPair, advantage_alone, sampled_gaussian
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel.accountants import affinity, bounds, powers
+from reticent.kernel.accountants import lattice_sums as lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.accountants.powers import GridStep, Tilted
+from reticent.kernel.curves import GaussianTradeOff, Subsampled
+from reticent.kernel.curves.sums import roundings, running_roundings
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import AntipodalGaussianPair, Neighbouring
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
+from reticent.pairs import advantage_alone, sampled_gaussian
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from tests.accountants.one_kind import latticed, steps
 

@@ -10,18 +10,18 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
 import reticent as rt
-from reticent.accountants import grouped
-from reticent.accountants.bounds import Bounds, CheapBounds
 from reticent.accountants.contour import build_contour, chernoff_moments
 from reticent.accountants.contour_plan import Plan
 from reticent.accountants.cut_moments import SampledStep, cut_moments
-from reticent.accountants.enclose import CURVE, enclose
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.one_direction import steps_of
-from reticent.accountants.steps import Step
 from reticent.accountants.transform import SpectralComposition, Transform, transform_of
-from reticent.mechanisms import DPSGD, Ledger
-from reticent.pairs import Neighbouring
+from reticent.kernel.accountants import grouped
+from reticent.kernel.accountants.bounds import Bounds, CheapBounds
+from reticent.kernel.accountants.enclose import CURVE, enclose
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import Neighbouring
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from reticent.pairs.transforms import PlainGaussian
 from tests.pairs.test_sampled_gaussian import exact_excess
@@ -208,7 +208,7 @@ def test_many_kinds_without_a_transform_are_grouped_on_one_lattice() -> None:
 def test_kinds_beyond_what_a_lattice_takes_are_grouped(monkeypatch: pytest.MonkeyPatch) -> None:
     steps, _ = steps_of(kinds(36, 30), ADD)
     exact = enclose(steps)
-    monkeypatch.setattr("reticent.accountants.lattice.MOST_KINDS", 8)
+    monkeypatch.setattr("reticent.kernel.accountants.lattice.MOST_KINDS", 8)
     rough = Lattice(5e-8, 2**13).answer(steps)
     assert np.all(rough.above[0].delta(EPSILONS) >= exact.optimistic.delta(EPSILONS))
     assert np.all(rough.below[0].delta(EPSILONS) <= exact.pessimistic.delta(EPSILONS))

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from reticent.accountants import lattice_cells
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.lattice_cells import cells_of
-from reticent.accountants.one_direction import steps_of
-from reticent.accountants.steps import Step
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.pairs import AntipodalGaussianPair, GaussianPair
+from reticent.kernel.accountants import lattice_cells
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.lattice_cells import cells_of
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import AntipodalGaussianPair, GaussianPair, Neighbouring
 from reticent.samplers import TruncatedPoisson
 
 CUT = DPSGD(0.9, 0.01, 1, batch_size=64, dataset_size=6400, sampler=TruncatedPoisson(96))

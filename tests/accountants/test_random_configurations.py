@@ -10,13 +10,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from reticent.accountants.compose import compose
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.one_direction import steps_of
 from reticent.accountants.transform import Transform
-from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
+from reticent.kernel.accountants.compose import compose
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta, tpr_at_fpr
 from reticent.testing import laws
 from tests.laws.experiments import EPSILONS, truth_of
 

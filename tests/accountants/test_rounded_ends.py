@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from reticent.accountants import compose, mu_limits
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.dimension import relaxed_in
-from reticent.curves.base import LogErrors, follow_segment
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.pairs import WholeUserGaussianPair
-from reticent.risk import advantage
+from reticent.kernel.accountants import compose, mu_limits
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves.base import LogErrors, follow_segment
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import Neighbouring, WholeUserGaussianPair
+from reticent.kernel.risk import advantage
 
 pytestmark = pytest.mark.usefixtures("coarse")
 

@@ -5,13 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from reticent.accountants import compose, split
+from reticent.accountants import split
 from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.split import Outside, Within
 from reticent.accountants.transform import SpectralComposition
-from reticent.curves import GaussianTradeOff, Subsampled
-from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants import compose
+from reticent.kernel.curves import GaussianTradeOff, Subsampled
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 from tests.accountants import one_kind
 
 THRESHOLDS = (-0.3, -0.05, 0.0, 0.05, 0.3, 1.0)

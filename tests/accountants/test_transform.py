@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.accountants import Composed, transform
+from reticent.accountants import transform
 from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.transform import SpectralComposition
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import epsilon_at_delta
+from reticent.kernel.accountants import Composed
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import epsilon_at_delta
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "composition.json").read_text())
 REFERENCE = GOLDEN["reference"]

@@ -11,26 +11,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reticent.adversaries import (
-    Attribute,
-    Claim,
-    Membership,
-    MembershipGame,
-    Method,
-    Mixed,
-    Relaxed,
-    WorstCase,
-    assess,
-    assess_answerable,
-    check_dominance,
-)
-from reticent.curves import GaussianTradeOff
-from reticent.curves.enclosure import Enclosure
-from reticent.errors import DominanceError, ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring
-from reticent.proofs import Basis, Formula, Proof
-from reticent.proofs.references import THEOREMS
-from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
+from reticent.adversaries import Attribute, Membership, MembershipGame, Mixed, Relaxed
+from reticent.kernel.adversaries import Method, WorstCase, assess, assess_answerable, check_dominance
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.errors import DominanceError, ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Basis, Claim, Formula, Proof
+from reticent.kernel.proofs.references import THEOREMS
+from reticent.kernel.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
+from reticent.mechanisms import Laplace
 from reticent.samplers import Shuffled
 
 MECHANISMS: list[Mechanism] = [

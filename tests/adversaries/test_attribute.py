@@ -25,14 +25,16 @@ from reticent.adversaries.attribute.bounds import (
 )
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.attribute.terms import log_affinity, mask_term, worst_mask_term
-from reticent.adversaries.base import Adversary, Claim, Method
-from reticent.adversaries.side_by_side import assess
-from reticent.adversaries.worst_case import WorstCase
-from reticent.curves import GaussianTradeOff, from_advantage
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.messages import said
-from reticent.risk import advantage, success
+from reticent.kernel.adversaries.base import Adversary, Claim, Method
+from reticent.kernel.adversaries.side_by_side import assess
+from reticent.kernel.adversaries.worst_case import WorstCase
+from reticent.kernel.curves import GaussianTradeOff, from_advantage
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.messages import said
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, success
+from reticent.mechanisms import Laplace
 from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.attribute_simulation import PairTrace, published_advantage, simulate
 

@@ -8,27 +8,20 @@ from dataclasses import replace
 import pytest
 from scipy.stats import norm
 
-from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase, assess, assess_answerable
+from reticent.adversaries import Attribute, Membership, Mixed, Relaxed
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.base import Method
-from reticent.adversaries.from_ledger import assess_seen
-from reticent.errors import ParameterError
 from reticent.facts.steps import Source
-from reticent.mechanisms import (
-    DPSGD,
-    Gaussian,
-    Laplace,
-    Ledger,
-    MatrixMechanism,
-    Neighbouring,
-    OneOf,
-    RandomisedResponse,
-    Selection,
-)
+from reticent.kernel.adversaries import WorstCase, assess, assess_answerable
+from reticent.kernel.adversaries.base import Method
+from reticent.kernel.adversaries.from_ledger import assess_seen
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim, Status
+from reticent.kernel.risk import advantage, delta_at_epsilon
+from reticent.mechanisms import Laplace, MatrixMechanism, OneOf, RandomisedResponse, Selection
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.pairs import Geometric
-from reticent.proofs import Claim, Status
-from reticent.risk import advantage, delta_at_epsilon
 from reticent.samplers import AllocatedOnce, FixedSize, Shuffled
 from tests.certificates.ledgers import poisson
 
@@ -181,7 +174,7 @@ def test_a_stated_change_of_a_gradient_is_a_condition_unless_clipping_ensures_it
 
 
 def test_closed_forms_stay_estimates_whatever_is_checked() -> None:
-    from reticent.adversaries import Method
+    from reticent.kernel.adversaries import Method
 
     found = Membership().assess(RUN, method=Method.CLT)
     everything = dict.fromkeys(keys_of(found), Status.CHECKED)

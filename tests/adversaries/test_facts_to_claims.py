@@ -12,16 +12,21 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from scipy.stats import norm
 
-from reticent.accountants import compose
-from reticent.adversaries import Attribute, Claim, MembershipGame, Relaxed, WorstCase
+from reticent.adversaries import Attribute, MembershipGame, Relaxed
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.attribute.terms import worst_mask_term
 from reticent.adversaries.game.spectrum import GradientSpectrum
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Neighbouring
-from reticent.risk import advantage, epsilon_at_delta, mu
-from reticent.samplers import FixedSize, Poisson, Sampler, Shuffled
+from reticent.kernel.accountants import compose
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import advantage, epsilon_at_delta, mu
+from reticent.kernel.samplers import Poisson, Sampler
+from reticent.mechanisms import Laplace, MatrixMechanism
+from reticent.samplers import FixedSize, Shuffled
 from tests.conftest import some
 
 pytestmark = pytest.mark.usefixtures("coarse")

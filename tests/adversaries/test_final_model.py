@@ -13,11 +13,13 @@ import pytest
 from scipy.optimize import minimize
 
 import reticent as rt
-from reticent.adversaries import FinalModel, WorstCase
+from reticent.adversaries import FinalModel
 from reticent.adversaries.final_model import final_mu
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
-from reticent.proofs import Claim, Status
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim, Status
 from reticent.samplers import Cyclic, RandomAllocation, Shuffled
 
 ADD, ZERO, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT, Neighbouring.REPLACE

@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from reticent.adversaries import Assessment, Method, WorstCase
 from reticent.calibration import BayesSecurity
-from reticent.curves import GaussianTradeOff
-from reticent.curves.enclosure import Enclosure
-from reticent.mechanisms import Neighbouring
-from reticent.messages import said
-from reticent.proofs import Proof
-from reticent.risk import advantage, bayes_security
+from reticent.kernel.adversaries import Assessment, Method, WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.messages import said
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Proof
+from reticent.kernel.risk import advantage, bayes_security
 
 
 def assessment(optimistic: float, pessimistic: float) -> Assessment:

@@ -8,15 +8,17 @@ import math
 import numpy as np
 import pytest
 
-from reticent.adversaries import Attribute, MembershipGame, Method, Relaxed, WorstCase, assess, assess_answerable
+from reticent.adversaries import Attribute, MembershipGame, Relaxed
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
-from reticent.risk import advantage
+from reticent.kernel.adversaries import Method, WorstCase, assess, assess_answerable
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage
 
 pytestmark = pytest.mark.usefixtures("coarse")
 

@@ -10,12 +10,14 @@ import math
 import mpmath
 import pytest
 
-from reticent.adversaries import Membership, MembershipGame, Method, Relaxed, WorstCase, assess
+from reticent.adversaries import Membership, MembershipGame, Relaxed
 from reticent.calibration import Advantage, Mu, NoiseMultiplier, TprAtFpr, calibrate
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
-from reticent.proofs import Claim
-from reticent.risk import advantage, mu, tpr_at_fpr
+from reticent.kernel.adversaries import Method, WorstCase, assess
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import advantage, mu, tpr_at_fpr
 from reticent.samplers import Shuffled
 
 FIGURE_7 = DPSGD(2.0, 1e-4, 500_000)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reticent.adversaries import ADVERSARIES, Adversary, Method, Mixed, Relaxed, WorstCase
-from reticent.adversaries.base import standard_adversaries
+from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.final_model import FinalModel
 from reticent.adversaries.relaxed.dimension import DirectionLaw
-from reticent.curves import GaussianTradeOff, from_advantage
-from reticent.mechanisms import DPSGD
+from reticent.kernel.adversaries import ADVERSARIES, Adversary, Method, WorstCase
+from reticent.kernel.adversaries.base import standard_adversaries
+from reticent.kernel.curves import GaussianTradeOff, from_advantage
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.registry import parameters_of
 from reticent.mechanisms.gradients import Gradients
-from reticent.registry import parameters_of
 
 RUN = DPSGD(1.1, 0.02, 300, num_parameters=10, batch_size=20, dataset_size=1000)
 

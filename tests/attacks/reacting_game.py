@@ -16,10 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.adversaries import Relaxed
-from reticent.adversaries.base import Method
 from reticent.auditing import Design, Finding, Ranks, Scores, Verdict, audit_claim
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.text import digits
+from reticent.kernel.adversaries.base import Method
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.text import digits
 
 Push = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From weights and directions, both (runs, dimension), to how far the record pushes along its direction, in [-1, 1]."""

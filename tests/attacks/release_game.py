@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.auditing import Design, Scores
-from reticent.mechanisms import Gaussian, Laplace
+from reticent.kernel.mechanisms import Gaussian
+from reticent.mechanisms import Laplace
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import pytest
 
 from reticent.attacks.base import AttackSettings, find_attack
 from reticent.cli import main
-from reticent.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError
 from reticent.training import parse_config, train
 
 COMMAND = [sys.executable, "-c", "from reticent.cli import main; main()", "audit"]

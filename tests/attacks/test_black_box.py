@@ -7,7 +7,7 @@ import pytest
 
 from reticent.attacks.base import ATTACKS, AttackSettings, find_attack
 from reticent.auditing import Design
-from reticent.errors import ArtifactError, ParameterError
+from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.training import parse_config, train
 
 BLACK_BOX = ("loss", "confidence", "lira", "lira-offline", "rmia", "rmia-offline")

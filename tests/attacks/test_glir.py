@@ -16,7 +16,7 @@ from reticent.attacks import glir_statistics as statistics  # noqa: E402
 from reticent.attacks.base import AttackSettings, find_attack  # noqa: E402
 from reticent.attacks.glir import Records, ReleasedStep, glir_attack, glir_audit  # noqa: E402
 from reticent.attacks.gradients import GradientMap, Sketch  # noqa: E402
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError  # noqa: E402
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError  # noqa: E402
 from reticent.training import parse_config, train  # noqa: E402
 
 torch.set_num_threads(1)

@@ -12,7 +12,7 @@ from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from reticent.attacks import glir_statistics as glir
 from reticent.attacks.covariance import Background
 from reticent.curves import ncx2
-from reticent.errors import NumericalError, ParameterError
+from reticent.kernel.errors import NumericalError, ParameterError
 from reticent.samplers import FixedSize
 
 LEVELS = (0.05, 0.01, 0.001)

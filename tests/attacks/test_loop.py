@@ -12,8 +12,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from reticent.attacks.loop import audit_loop, find_loop
 from reticent.attacks.mechanics import MechanicsReport, audit_mechanics
 from reticent.attacks.participation import Check
-from reticent.errors import ParameterError, UnsupportedError, WorkerError
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import ParameterError, UnsupportedError, WorkerError
+from reticent.kernel.mechanisms import DPSGD
 from reticent.samplers import Shuffled
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.1, steps=20, batch_size=20, dataset_size=200)

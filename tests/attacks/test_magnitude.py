@@ -9,14 +9,10 @@ from sklearn.datasets import load_diabetes
 
 from reticent.auditing import Scores, audit_claim, empirical_trade_off
 from reticent.auditing.verdict import Finding
-from reticent.curves import (
-    GaussianTradeOff,
-    LaplaceTradeOff,
-    RelaxedGaussianTradeOff,
-    RelaxedLaplaceTradeOff,
-    Subsampled,
-)
-from reticent.mechanisms import Gaussian, Laplace
+from reticent.curves import LaplaceTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff
+from reticent.kernel.curves import GaussianTradeOff, Subsampled
+from reticent.kernel.mechanisms import Gaussian
+from reticent.mechanisms import Laplace
 from tests.attacks.release_game import ReleaseGame, magnitude_scores, one_sided_scores
 from tests.auditing.bands import contains
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from reticent.attacks.noise_checks import noise_beside, noise_of_each_step, noise_tails, repeated
 from reticent.attacks.sum_checks import large_batches, moves_between_steps
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.1, steps=200, batch_size=100, dataset_size=1000)
 

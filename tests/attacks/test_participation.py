@@ -10,7 +10,7 @@ from scipy import stats
 from benchmarks import planted_bugs
 from reticent.attacks.mechanics import audit_mechanics
 from reticent.attacks.participation import NOISE, Plan, participation_checks
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 RUNS, STEPS, RECORDS, RATE = 8, 40, 60, 0.1
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 from tests.attacks.reacting_game import LearningGame, absolute_error, audit_direction_condition, perceptron
 
 RUN = DPSGD(noise_multiplier=4.0, sample_rate=1.0, steps=60)

@@ -16,7 +16,7 @@ from reticent.attacks.diagnosis import FAULTS, likely_fault
 from reticent.attacks.experiments import LAYERS, experiments
 from reticent.attacks.participation import Check
 from reticent.attacks.replay import NAMES, replay_checks, same_randomness
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=8, max_grad_norm=2.0, batch_size=24, dataset_size=120)
 

@@ -11,7 +11,7 @@ import pytest
 from reticent.attacks.canaries import CanaryAudit
 from reticent.attacks.own_trainer import OwnTrainer
 from reticent.auditing import audit_mu
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 
 @pytest.mark.slow

@@ -19,8 +19,8 @@ from reticent.attacks.shadow import (
 from reticent.attacks.shadow_training import BLOCK, ShadowBlock, members_of, model_seed
 from reticent.attacks.signals import scaled_confidence
 from reticent.attacks.stacked import StackedMLP, is_mlp
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import Randomness
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.tasks import Store
 from reticent.training import RunContext, fit, parse_config
 from reticent.training.models import build_model

@@ -11,8 +11,9 @@ from reticent.attacks.shadow_scores import lira_offline, lira_online, rmia
 from reticent.attacks.signals import scaled_confidence
 from reticent.auditing import Scores, audit_claim
 from reticent.auditing.verdict import Finding
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff
-from reticent.errors import ParameterError
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError
 
 
 def world(models: int, records: int, shift: float, seed: int = 0):

@@ -13,17 +13,18 @@ from scipy import integrate, stats
 
 from benchmarks import more_bugs, planted_bugs
 from benchmarks._rows import Row, main, spread
-from reticent.adversaries import WorstCase
-from reticent.adversaries.base import Method
 from reticent.attacks.canaries import CanaryAudit, canary_scores
 from reticent.attacks.experiments import LAYERS
 from reticent.attacks.mechanics import audit_mechanics, judge
 from reticent.attacks.own_trainer import OwnTrainer
 from reticent.attacks.white_box import Probe, dirac_records, release, spread_records, square_layers, usable
 from reticent.auditing import Design, Finding, audit_claim, audit_mu
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.adversaries.base import Method
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 from reticent.samplers import Shuffled
 
 SMALL = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=10, batch_size=24, dataset_size=120)

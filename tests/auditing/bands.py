@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reticent.auditing import EmpiricalTradeOff
-from reticent.curves import TradeOff
+from reticent.kernel.curves import TradeOff
 
 
 def contains(band: EmpiricalTradeOff, curve: TradeOff) -> bool:

@@ -26,7 +26,7 @@ from reticent.auditing.joint import FixedCounts
 from reticent.auditing.thresholds import BetweenValues, NormalScores, Ranks
 from reticent.certificates.audit_page import render_audit
 from reticent.certificates.figures import audit_figure, svg
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 CLAIM = GaussianTradeOff(0.41)
 """Noise 1, rate .01, 1,000 steps: of members who are right 90% of the time, others 70%, it allows 82.5%."""

@@ -22,8 +22,8 @@ from reticent.auditing import (
     load_scores,
     save_scores,
 )
-from reticent.errors import ArtifactError, ParameterError
 from reticent.io.npz import read_npy
+from reticent.kernel.errors import ArtifactError, ParameterError
 
 SCORES = Scores(np.array([0.1, 2.0, 1 / 3]), np.array([-1e-300, 5.0]), {"attack": "loss", "seed": 3}, Design.ONE_RUN)
 

@@ -16,7 +16,7 @@ from reticent.auditing import Design, NormalScores, Ranks, Scores, audit_claim, 
 from reticent.auditing.claims import ApproximateDP, GaussianClaim, probits
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.ties import SHARE
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 DRAWS = 1999
 

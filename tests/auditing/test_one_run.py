@@ -30,8 +30,8 @@ from reticent.auditing.claims import ApproximateDP, GaussianClaim
 from reticent.auditing.one_run import binomial_p_value, one_run_p_value, rejects
 from reticent.auditing.scores import digest
 from reticent.auditing.ties import SHARE
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ParameterError
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError
 
 
 def canaries(seed: int, number: int, mu: float) -> Scores:

@@ -25,8 +25,8 @@ from reticent.auditing import (
 from reticent.auditing.claims import GaussianClaim
 from reticent.auditing.planning import best_level, rank_power
 from reticent.auditing.thresholds import RankCounts, rank_for
-from reticent.curves import GaussianTradeOff, Subsampled
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.curves import GaussianTradeOff, Subsampled
+from reticent.kernel.errors import ParameterError, UnsupportedError
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from reticent.auditing import Design, Scores, audit
 from reticent.auditing.claims import ApproximateDP, GaussianClaim
 from reticent.auditing.one_run import GuessCounts, mass_needed
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 HALF = 500_000
 

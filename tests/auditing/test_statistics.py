@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.stats import beta as beta_law
 from scipy.stats import binom, norm
 
-from reticent.adversaries import Method, Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.auditing import (
     Bonferroni,
     Design,
@@ -40,9 +40,12 @@ from reticent.auditing.claims import ApproximateDP, GaussianClaim, TangentTable,
 from reticent.auditing.intervals import dkw_radius, lower_proportion, upper_proportion
 from reticent.auditing.joint import FixedCounts
 from reticent.auditing.thresholds import RankCounts, count
-from reticent.curves import GaussianTradeOff, Mixture, Subsampled, binomial
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.curves import GaussianTradeOff, Mixture, Subsampled, binomial
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import Laplace
 from tests.auditing.bands import contains
 
 RNG = np.random.default_rng(0)

@@ -32,7 +32,7 @@ from reticent.auditing import (
 )
 from reticent.auditing.one_run import curve_p_value
 from reticent.auditing.ties import SHARE
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 SIGNIFICANCE = 0.05
 NOTHING = GaussianTradeOff(0.0)

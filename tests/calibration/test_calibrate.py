@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from reticent.adversaries import Membership, Method, Relaxed, WorstCase
+from reticent.adversaries import Membership, Relaxed
 from reticent.calibration import (
     Advantage,
     BatchSize,
@@ -26,9 +26,12 @@ from reticent.calibration import (
     UnreachableError,
     calibrate,
 )
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, RandomisedResponse
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import Laplace, RandomisedResponse
 from tests.conftest import some
 
 RUN = DPSGD(1.0, 0.01, 1000)

@@ -7,7 +7,7 @@ import math
 import mpmath
 import pytest
 
-from reticent.adversaries import Adversary, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Mixed, Relaxed
 from reticent.calibration import (
     Advantage,
     BayesSecurity,
@@ -21,7 +21,10 @@ from reticent.calibration import (
     Unknown,
     calibrate,
 )
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
+from reticent.kernel.adversaries import Adversary, WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import Laplace
 from reticent.samplers import RandomAllocation, Shuffled
 
 LONG = DPSGD(1.0, 0.0128, 7000)

@@ -8,11 +8,14 @@ import pytest
 from scipy.special import erf
 
 import reticent as rt
-from reticent.adversaries import Membership, MembershipGame, Method, Relaxed, WorstCase
+from reticent.adversaries import Membership, MembershipGame, Relaxed
 from reticent.calibration import Advantage, EpsilonAtDelta, Mu, NoiseScale, UnreachableError
 from reticent.calibration.solve import calibrate
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import Laplace, RandomisedResponse
 from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("quick_documents")

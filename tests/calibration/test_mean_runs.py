@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.accountants import compose
 from reticent.calibration import Advantage, EpsilonAtDelta, MeanRuns, UnreachableError, calibrate
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.accountants import compose
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.pairs import Neighbouring
 from tests.cli.calling import run
 
 RUN = rt.Gaussian(4.0)

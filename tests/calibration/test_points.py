@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.accountants import compose, mu_limits
-from reticent.adversaries import Method, WorstCase
 from reticent.calibration import Mu
 from reticent.calibration.claims import Attack, Points
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import epsilon_at_delta
+from reticent.kernel.accountants import compose, mu_limits
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import epsilon_at_delta
 
 RUNS = [(DPSGD(2.0, 0.05, 200), Neighbouring.ADD_REMOVE), (DPSGD(1.0, 0.02, 500), Neighbouring.REPLACE)]
 

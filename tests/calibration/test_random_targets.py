@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reticent.accountants import Composed, closed_forms
+from reticent.accountants import closed_forms
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.rough import rough_curve
-from reticent.adversaries import Adversary, Membership, Method, Relaxed, WorstCase
+from reticent.adversaries import Membership, Relaxed
 from reticent.calibration import (
     Advantage,
     BayesSecurity,
@@ -24,8 +24,11 @@ from reticent.calibration import (
     TprAtFpr,
     calibrate,
 )
-from reticent.curves import GaussianTradeOff, from_advantage
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants import Composed
+from reticent.kernel.adversaries import Adversary, Method, WorstCase
+from reticent.kernel.curves import GaussianTradeOff, from_advantage
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 
 RELATIONS = [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE]
 FORMS = {

@@ -11,18 +11,10 @@ import pytest
 
 import reticent as rt
 from reticent.calibration import Advantage, Plan, calibrate_samplers
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.registry import described
-from reticent.samplers import (
-    SAMPLERS,
-    Cyclic,
-    FixedSize,
-    Poisson,
-    RandomAllocation,
-    Sampler,
-    Shuffled,
-    TruncatedPoisson,
-)
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.registry import described
+from reticent.kernel.samplers import SAMPLERS, Poisson, Sampler
+from reticent.samplers import Cyclic, FixedSize, RandomAllocation, Shuffled, TruncatedPoisson
 from tests.laws.leaves import BY_NAME
 
 CHEAP = (Poisson, FixedSize, Shuffled, Cyclic)

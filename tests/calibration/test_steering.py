@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reticent.adversaries import Adversary, Method, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration import (
     Advantage,
@@ -24,8 +24,11 @@ from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import chained, epsilon_allowed
 from reticent.calibration.search import Edge
 from reticent.calibration.steer import steering
-from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Selection
+from reticent.kernel.adversaries import Adversary, Method, WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import Selection
 from reticent.pairs import Geometric
 from reticent.samplers import FixedSize, RandomAllocation, TruncatedPoisson
 

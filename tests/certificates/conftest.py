@@ -10,9 +10,9 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.facts.plan import told
 from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps
 from reticent.facts.steps import Randomness, Segment
+from reticent.kernel.samplers import INDEPENDENT, Sampler
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import DataRecord, Diagnostics, Environment, ParameterRecord, Seeds, Utility
-from reticent.samplers import INDEPENDENT, Sampler
 from tests.conftest import as_users_get_it, derived_once
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import reticent as rt
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 from reticent.mechanisms.codec import mechanism_record
 from reticent.records.ledger import RunLedger
 from tests.certificates.conftest import make_ledger

@@ -9,7 +9,7 @@ from typing import Any
 
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.rounding import leaves
-from reticent.errors import ReticentError
+from reticent.kernel.errors import ReticentError
 from reticent.records.ledger import RunLedger
 
 Document = dict[str, Any]

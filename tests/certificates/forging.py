@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from reticent.adversaries import Attribute, WorstCase
+from reticent.adversaries import Attribute
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.verify import verify
-from reticent.errors import ReticentError
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ReticentError
 from tests.certificates.conftest import make_ledger
 
 DECLARED = Declaration(subject="a release", created="2026-11-22")

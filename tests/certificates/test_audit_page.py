@@ -14,8 +14,8 @@ from reticent.auditing import AuditReport, Design, Scores, audit, audit_claim, s
 from reticent.certificates.audit_page import headline, render_audit, write_audit_page
 from reticent.certificates.audit_power import detectable
 from reticent.certificates.figures import audit_figure, svg
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ArtifactError
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ArtifactError
 from tests.cli.calling import run
 
 CLAIMS = {"claim": GaussianTradeOff(1.0)}

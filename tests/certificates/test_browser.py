@@ -16,7 +16,6 @@ from unicodedata import normalize
 import numpy as np
 import pytest
 
-from reticent.adversaries import WorstCase
 from reticent.auditing import Scores, audit
 from reticent.certificates.audit_page import render_audit
 from reticent.certificates.build import certify, certify_run, public
@@ -27,9 +26,10 @@ from reticent.certificates.policy import Policy
 from reticent.certificates.requirements import judged
 from reticent.certificates.schema import Certificate, Declaration, RequirementRecord
 from reticent.certificates.signature import signed
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.languages import languages
-from reticent.mechanisms import DPSGD, Gaussian
 from reticent.records.ledger import RunLedger
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger

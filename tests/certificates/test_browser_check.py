@@ -23,8 +23,8 @@ from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import signed
 from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
-from reticent.errors import ArtifactError
 from reticent.io.strict import loads
+from reticent.kernel.errors import ArtifactError
 from reticent.languages import languages
 from reticent.signing.curve25519 import why_not
 from reticent.signing.keys import load_private_key, write_key_pair

@@ -9,14 +9,16 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.adversaries.report import RiskDocument, assessment_record
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, public
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import percent, sentence
 from reticent.certificates.store import write_certificate
-from reticent.errors import ArtifactError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
 
 ROOT = Path(__file__).parents[2]
 DECLARED = Declaration(subject="s", created="2026-01-01")

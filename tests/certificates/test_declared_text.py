@@ -9,14 +9,14 @@ import pytest
 from pydantic import ValidationError
 
 import reticent as rt
-from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.declared_text import declarable
 from reticent.certificates.gate_report import junit, markdown, plain
 from reticent.certificates.page import render_html
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Declaration
-from reticent.mechanisms import Gaussian
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import Gaussian
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
 

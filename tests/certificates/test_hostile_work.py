@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
-from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanisms import Gaussian, Ledger
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import Gaussian, Ledger
 from reticent.mechanisms.codec import mechanism_of
 from reticent.mechanisms.matrix import MatrixMechanism
 from tests.cli.calling import run

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import reticent
-from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed, WorstCase
+from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed
 from reticent.certificates import facts, words
 from reticent.certificates.build import certify, public
 from reticent.certificates.check import read_document
@@ -20,30 +20,21 @@ from reticent.certificates.page import embedded, first_difference, page_language
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.sentences import RESTING
 from reticent.certificates.store import write_certificate
-from reticent.errors import ArtifactError
 from reticent.facts import Fact, all_facts
 from reticent.facts.clipping import Mixing
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import DPSGD, MECHANISMS, Gaussian, Ledger
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.messages import Figure, Message, from_json, said, to_json
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import CONDITIONS, Claim, Status
+from reticent.kernel.registry import parameters_of
+from reticent.kernel.risk.questions import MEASURES, Questions
 from reticent.languages import PLACE, Language, language, languages, parse
-from reticent.mechanisms import (
-    DPSGD,
-    MECHANISMS,
-    FilteredGaussian,
-    Gaussian,
-    Guarantee,
-    Laplace,
-    Ledger,
-    MatrixMechanism,
-    Neighbouring,
-    RandomisedResponse,
-    Selection,
-)
+from reticent.mechanisms import FilteredGaussian, Guarantee, Laplace, MatrixMechanism, RandomisedResponse, Selection
 from reticent.mechanisms.gradients import Obstacle
-from reticent.mechanisms.units import Unit
-from reticent.messages import Figure, Message, from_json, said, to_json
 from reticent.pairs import Geometric
-from reticent.proofs import CONDITIONS, Claim, Status
-from reticent.registry import parameters_of
-from reticent.risk.questions import MEASURES, Questions
 from reticent.samplers import Shuffled
 from tests.certificates.ledgers import poisson, secure_loop, shuffled
 from tests.certificates.test_page_answers import POLICY

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from reticent.adversaries import WorstCase
 from reticent.certificates.build import run_declaration
 from reticent.certificates.derive import Inputs, derive
 from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Edition
 from reticent.certificates.verify import Verification, verify
-from reticent.errors import ReticentError
-from reticent.proofs import CONDITIONS
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ReticentError
+from reticent.kernel.proofs import CONDITIONS
+from reticent.kernel.risk.questions import Questions
 from reticent.records import ledger as of_ledgers
 from reticent.records.ledger import RunLedger, ledger_of
 from reticent.records.publication import published
-from reticent.risk.questions import Questions
 from reticent.samplers import Shuffled
 from tests.certificates.conftest import in_stages, make_ledger
 from tests.certificates.edits import edited, parsed, random_edit, read, sealed_again, some_edits

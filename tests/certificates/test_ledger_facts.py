@@ -19,16 +19,16 @@ from reticent.certificates.schema import Declaration, Edition
 from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.cli import main
-from reticent.errors import ArtifactError
 from reticent.facts import Fact, all_facts
 from reticent.facts.base import Rule
 from reticent.facts.plan import told
-from reticent.mechanisms import DPSGD, Ledger
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.samplers import INDEPENDENT
+from reticent.kernel.samplers.base import not_by_coins
 from reticent.records import ledger as ledgers_of_reticent
 from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
-from reticent.samplers import INDEPENDENT
-from reticent.samplers.base import not_by_coins
 from tests.certificates.conftest import make_ledger
 from tests.certificates.contradicting import (
     FORMS,

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.adversaries import Adversary, MembershipGame, WorstCase
+from reticent.adversaries import MembershipGame
 from reticent.certificates.build import certify, certify_run, public, run_declaration
 from reticent.certificates.opening import opening_of
 from reticent.certificates.page import render_html
 from reticent.certificates.rounding import leaves
 from reticent.certificates.schema import Certificate
 from reticent.certificates.store import write_certificate
-from reticent.errors import ArtifactError
 from reticent.io.commitments import commit, new_salt, opens
+from reticent.kernel.adversaries import Adversary, WorstCase
+from reticent.kernel.errors import ArtifactError
 from reticent.languages import languages
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import Diagnostics, Utility

@@ -12,17 +12,18 @@ from html.parser import HTMLParser
 import pytest
 
 import reticent as rt
-from reticent.adversaries import MembershipGame, WorstCase, everybody
+from reticent.adversaries import MembershipGame
 from reticent.certificates.build import certify, public
 from reticent.certificates.language import language_of
 from reticent.certificates.page import embedded, first_difference, is_page, render_html
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
 from reticent.certificates.sentences import above_blind
 from reticent.certificates.words import EVERYWHERE
-from reticent.errors import ArtifactError
-from reticent.mechanisms import Gaussian
-from reticent.risk.questions import Questions
-from reticent.text import printable
+from reticent.kernel.adversaries import WorstCase, everybody
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import Gaussian
+from reticent.kernel.risk.questions import Questions
+from reticent.kernel.text import printable
 from tests.certificates.ledgers import poisson
 
 HOSTILE = "<script>alert(1)</script></title></template>'&{{ 7*7 }}"

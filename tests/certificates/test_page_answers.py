@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed
 from reticent.certificates.answers import groups, place
 from reticent.certificates.build import certify, public
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
-from reticent.mechanisms import DPSGD, Gaussian, Laplace
-from reticent.messages import said
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.messages import said
+from reticent.mechanisms import Laplace
 from tests.cli.calling import run
 
 DECLARED = Declaration(subject="s", created="2026-01-01")

@@ -7,14 +7,16 @@ import re
 
 import pytest
 
-from reticent.adversaries import MembershipGame, WorstCase
+from reticent.adversaries import MembershipGame
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.sentences import persons
 from reticent.certificates.verify import verify
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.messages import Message
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring
 
 DECLARED = Declaration(subject="an example", created="2026-01-01")
 

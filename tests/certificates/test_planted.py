@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from reticent.adversaries import MembershipGame, Relaxed, WorstCase
+from reticent.adversaries import MembershipGame, Relaxed
 from reticent.certificates.build import certify
 from reticent.certificates.derive import PRIVATE, Inputs, derive
 from reticent.certificates.rounding import agrees, leaves, settled
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
-from reticent.errors import ArtifactError, DominanceError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
-from reticent.risk.questions import Questions
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError, DominanceError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk.questions import Questions
 from tests.certificates.forging import document_of, refused, set_at
 
 DECLARED = Declaration(subject="a release", created="2026-11-22")

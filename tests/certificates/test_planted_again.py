@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.adversaries import FinalModel, Relaxed, WorstCase
+from reticent.adversaries import FinalModel, Relaxed
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.adversaries.report import Number
 from reticent.auditing import Ranks, Scores
@@ -37,9 +37,10 @@ from reticent.certificates.schema import Certificate, CitedRelease, Declaration
 from reticent.certificates.sentences import even_guess, headline, limited
 from reticent.certificates.signature import signed
 from reticent.certificates.verify import verify
-from reticent.curves import GaussianTradeOff
-from reticent.mechanisms import DPSGD, Gaussian, Ledger
-from reticent.proofs import CONDITIONS
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.proofs import CONDITIONS
 from reticent.records.ledger import RunLedger
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.adversaries import Membership, WorstCase
+from reticent.adversaries import Membership
 from reticent.certificates import gate_report
 from reticent.certificates.build import certify
 from reticent.certificates.gate import check
@@ -16,10 +16,11 @@ from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
-from reticent.errors import ArtifactError
-from reticent.mechanisms import Gaussian
-from reticent.messages import said
-from reticent.risk.questions import Questions
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import Gaussian
+from reticent.kernel.messages import said
+from reticent.kernel.risk.questions import Questions
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 HOSTILE = "</failure><script>alert(1)</script>]]>|`*\x00\x1b[31m\u202etxt.exe\n## passed"

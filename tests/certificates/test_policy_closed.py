@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Attribute, Membership, Mixed, Relaxed
 from reticent.certificates.build import certify
 from reticent.certificates.gate import check
 from reticent.certificates.policy import MEASURED, Policy, load_policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
 from reticent.cli import main
-from reticent.errors import ArtifactError
-from reticent.mechanisms import Gaussian
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import Gaussian
 from tests.cli.calling import run
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from reticent.adversaries import Mixed, WorstCase
+from reticent.adversaries import Mixed
 from reticent.certificates.build import certify
 from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
 from reticent.certificates.verify import Verification
-from reticent.errors import ArtifactError
-from reticent.mechanisms import Gaussian
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import Gaussian
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 RELATIONS = ("add-remove", "replace", "zero-out")

@@ -15,10 +15,10 @@ import reticent as rt
 from reticent.certificates.build import certify_run, public
 from reticent.certificates.register import Opened, enter, open_register, read_register
 from reticent.certificates.schema import Declaration
-from reticent.errors import ArtifactError, ParameterError
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
 from reticent.io import files
+from reticent.kernel.errors import ArtifactError, ParameterError
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
 

@@ -6,13 +6,15 @@ import re
 
 import pytest
 
-from reticent.adversaries import Membership, MembershipGame, Relaxed, WorstCase
+from reticent.adversaries import Membership, MembershipGame, Relaxed
 from reticent.certificates.build import certify
 from reticent.certificates.language import language_of
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration
-from reticent.mechanisms import DPSGD, Gaussian, Gradients
-from reticent.proofs import CONDITIONS
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.proofs import CONDITIONS
+from reticent.mechanisms import Gradients
 from tests.certificates.conftest import make_ledger
 
 DECLARED = Declaration(subject="s", created="2026-01-01")

@@ -16,16 +16,16 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 import reticent as rt
-from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.signature import envelope_of, false_signatures, load_envelope, payload, signed, signers
 from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
-from reticent.errors import ArtifactError, ParameterError
 from reticent.io.strict import canonical
-from reticent.mechanisms import Gaussian
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import Gaussian
 from reticent.signing import curve25519, envelope
 from reticent.signing.keys import key_id, key_text, load_private_key, load_public_key, verifies, write_key_pair
 

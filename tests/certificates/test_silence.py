@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.check import check
 from reticent.certificates.policy import Policy
@@ -19,10 +18,12 @@ from reticent.certificates.words import people
 from reticent.facts import Severity
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
-from reticent.mechanisms.units import Unit
-from reticent.proofs import Status
-from reticent.samplers import Poisson
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Status
+from reticent.kernel.samplers import Poisson
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.signature import signed
-from reticent.mechanisms import DPSGD
-from reticent.mechanisms.units import Unit
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.mechanisms.units import Unit
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger, make_sensitivity
 from tests.certificates.test_page import Reader

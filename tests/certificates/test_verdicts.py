@@ -10,7 +10,7 @@ import pytest
 
 import reticent
 from reticent import facts
-from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed
 from reticent.certificates import words
 from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.check import check
@@ -23,20 +23,12 @@ from reticent.certificates.sentences import even_guess, percent
 from reticent.certificates.signature import signed
 from reticent.certificates.verdicts import accepted, unchecked, unjudged, verdicts
 from reticent.certificates.words import glossary
-from reticent.mechanisms import (
-    DPSGD,
-    MECHANISMS,
-    FilteredGaussian,
-    Gaussian,
-    Guarantee,
-    Ledger,
-    MatrixMechanism,
-    Neighbouring,
-    RandomisedResponse,
-    Selection,
-)
-from reticent.mechanisms.units import Unit
-from reticent.messages import Figure, Message
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, MECHANISMS, Gaussian, Ledger
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import FilteredGaussian, Guarantee, MatrixMechanism, RandomisedResponse, Selection
 from reticent.pairs import Geometric
 from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger

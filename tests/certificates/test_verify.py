@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Attribute, Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.certificates.build import certify, public
 from reticent.certificates.rounding import leaves, settled
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import State, verify
-from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.messages import said, to_json
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.messages import said, to_json
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import Laplace
 from tests.certificates.forging import DECLARED, Document, document_of, refused, resealed, set_at, small_certificate
 
 pytestmark = pytest.mark.usefixtures("quick")

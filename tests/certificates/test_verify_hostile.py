@@ -19,9 +19,9 @@ from reticent.certificates.policy import Policy
 from reticent.certificates.rounding import leaves
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
-from reticent.errors import ArtifactError, ReticentError
 from reticent.facts import PERSONS
-from reticent.proofs import CONDITIONS
+from reticent.kernel.errors import ArtifactError, ReticentError
+from reticent.kernel.proofs import CONDITIONS
 from reticent.records import ledger as ledgers_of_reticent
 from tests.certificates.forging import Document, document_of, resealed, set_at, small_certificate
 from tests.certificates.ledgers import poisson

@@ -10,7 +10,7 @@ import pytest
 from reticent.attacks.claims import read_claim
 from reticent.attacks.mechanics import audit_mechanics
 from reticent.cli import main
-from reticent.errors import ArtifactError, ParameterError
+from reticent.kernel.errors import ArtifactError, ParameterError
 
 GOOD = "noise_multiplier: 1.0\nsample_rate: 0.1\nsteps: 12\ndataset_size: 100\n"
 SILENT = '''

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from reticent.adversaries import WorstCase
-from reticent.mechanisms import DPSGD
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD
 from tests.cli.calling import run
 
 

@@ -19,8 +19,8 @@ from reticent.dashboard.calibrating import search
 from reticent.dashboard.readings import answer
 from reticent.dashboard.requests import assess_of, calibrate_of
 from reticent.dashboard.state import State
+from reticent.kernel.proofs import CONDITIONS
 from reticent.mechanisms.codec import mechanism_of as mechanism_in
-from reticent.proofs import CONDITIONS
 from tests.cli.calling import run
 
 SMALL = ("--noise-multiplier", "4", "--sample-rate", "0.1", "--steps", "5")
@@ -173,6 +173,6 @@ def test_calibration_inverts_it(name: str, capsys: pytest.CaptureFixture[str]) -
     assert 0.99 * limit <= found["achieved"] <= limit
     release = mechanism_in(found["mechanism"])
     if name == "final model":
-        from reticent.risk import advantage
+        from reticent.kernel.risk import advantage
 
         assert FinalModel(0.9).assess(release).measure(advantage).value <= limit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.text import digits
+from reticent.kernel.text import digits
 from tests.cli.calling import run
 
 RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
@@ -95,9 +95,10 @@ def test_a_dimension_that_nobody_looks_at_is_noted(who: tuple[str, ...], noted: 
 
 
 def test_delta_at_an_epsilon_is_shown_where_it_was_asked_for(capsys) -> None:
-    from reticent.adversaries import WorstCase
-    from reticent.mechanisms import Gaussian, Neighbouring
-    from reticent.risk import delta_at_epsilon
+    from reticent.kernel.adversaries import WorstCase
+    from reticent.kernel.mechanisms import Gaussian
+    from reticent.kernel.pairs import Neighbouring
+    from reticent.kernel.risk import delta_at_epsilon
 
     curve = WorstCase().assess(Gaussian(2.0), Neighbouring.ADD_REMOVE).curve
     out = run(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]

@@ -16,7 +16,7 @@ import pytest
 
 from reticent.auditing import Scores
 from reticent.auditing.files import load_scores, save_scores
-from reticent.errors import ArtifactError, ParameterError
+from reticent.kernel.errors import ArtifactError, ParameterError
 from tests.cli.calling import run
 
 CONFIG = """

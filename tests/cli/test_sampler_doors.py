@@ -14,13 +14,14 @@ import pytest
 import reticent as rt
 from reticent.certificates.schema import Certificate
 from reticent.cli.certify import certify as certify_command
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.proofs import CONDITIONS
+from reticent.kernel.registry import parameters_of
+from reticent.kernel.samplers import SAMPLERS
+from reticent.kernel.samplers.base import runnable
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
-from reticent.proofs import CONDITIONS
-from reticent.registry import parameters_of
-from reticent.samplers import SAMPLERS, TruncatedPoisson
-from reticent.samplers.base import runnable
+from reticent.samplers import TruncatedPoisson
 from tests.cli.calling import run
 from tests.laws.leaves import BY_NAME, needed
 
@@ -158,7 +159,7 @@ def test_a_loop_declares_only_what_can_be_accounted_for(sampler: str) -> None:
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_configuration_names_what_the_loop_draws(sampler: str) -> None:
     pytest.importorskip("torch")
-    from reticent.errors import ArtifactError
+    from reticent.kernel.errors import ArtifactError
     from reticent.training.config import parse_config
 
     config = {

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from reticent.cli import app, main
-from reticent.mechanisms import MECHANISMS
+from reticent.kernel.mechanisms import MECHANISMS
 from reticent.training.rundir import LEDGER, WEIGHTS, new_run
 from tests.certificates.conftest import make_ledger
 from tests.cli.calling import run

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
-from reticent.adversaries import Attribute, WorstCase
+from reticent.adversaries import Attribute
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.store import write_certificate
-from reticent.errors import ArtifactError
-from reticent.mechanisms import Gaussian
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import Gaussian
 from reticent.signing.keys import key_id, load_private_key, load_public_key, write_key_pair
 from tests.cli.calling import run
 

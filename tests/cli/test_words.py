@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.adversaries import Membership, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Membership, Mixed, Relaxed
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Declaration
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
 from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")

@@ -16,8 +16,8 @@ from zlib import crc32
 import yaml
 
 from reticent.certificates.rounding import leaves
-from reticent.errors import ReticentError
-from reticent.messages import from_json, is_message, said, to_json
+from reticent.kernel.errors import ReticentError
+from reticent.kernel.messages import from_json, is_message, said, to_json
 from tests.certificates.edits import Edit, read
 from tests.certificates.forging import document_of, resealed
 from tests.corpus.assessments import MECHANISMS

@@ -9,7 +9,7 @@ import os
 import re
 from typing import Any
 
-from reticent.messages import from_json
+from reticent.kernel.messages import from_json
 from tests.corpus.compare import claimed_end, masked
 
 _STATED, _MESSAGE = {"key", "status"}, {"key", "values", "en"}

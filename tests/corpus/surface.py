@@ -65,8 +65,8 @@ def cases() -> Iterator[Case]:
     from reticent.adversaries.report import RiskDocument
     from reticent.certificates.schema import Certificate
     from reticent.cli import app
-    from reticent.proofs import CONDITIONS
-    from reticent.proofs.references import THEOREMS
+    from reticent.kernel.proofs import CONDITIONS
+    from reticent.kernel.proofs.references import THEOREMS
 
     yield Case("names; reticent", lambda: _names(rt))
     for room in ROOMS:

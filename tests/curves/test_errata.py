@@ -12,15 +12,8 @@ from scipy.stats import ncx2 as scipy_ncx2
 from scipy.stats import norm
 
 from experiments.gallery import formulas
-from reticent.curves import (
-    GaussianTradeOff,
-    LaplaceTradeOff,
-    RelaxedGaussianTradeOff,
-    RelaxedLaplaceTradeOff,
-    Subsampled,
-    TradeOff,
-    symmetrised,
-)
+from reticent.curves import LaplaceTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff
+from reticent.kernel.curves import GaussianTradeOff, Subsampled, TradeOff, symmetrised
 
 
 def _sup_error(approximation, noncentrality: float, dimension: int) -> float:

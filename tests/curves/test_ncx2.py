@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from reticent.curves import ncx2
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 
 _VECTORS = json.loads((Path(__file__).parent.parent / "golden" / "curves_ncx2.json").read_text())["vectors"]
 

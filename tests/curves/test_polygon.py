@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.curves import GaussianTradeOff, LogErrors, from_advantage, polygon
-from reticent.curves.capped import above_none
-from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import (
+from reticent.kernel.curves import GaussianTradeOff, LogErrors, from_advantage, polygon
+from reticent.kernel.curves.capped import above_none
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.curves.polygon import (
     Polygon,
     convex_chain,
     hull,

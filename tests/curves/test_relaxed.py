@@ -15,17 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from reticent.curves import (
-    GaussianTradeOff,
-    LaplaceTradeOff,
-    MembershipStepTradeOff,
-    RelaxedGaussianTradeOff,
-    RelaxedLaplaceTradeOff,
-    Subsampled,
-    TradeOff,
-    symmetrised,
-)
-from reticent.errors import ParameterError
+from reticent.curves import LaplaceTradeOff, MembershipStepTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff
+from reticent.kernel.curves import GaussianTradeOff, Subsampled, TradeOff, symmetrised
+from reticent.kernel.errors import ParameterError
 
 LOG_ALPHA = np.concatenate([np.linspace(-690.0, -3.0, 60), np.log(np.linspace(0.05, 0.9999, 60))])
 _LN2 = math.log(2.0)

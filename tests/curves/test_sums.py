@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.curves.sums import products, roundings, running, running_roundings, weighted
+from reticent.kernel.curves.sums import products, roundings, running, running_roundings, weighted
 
 LENGTHS = [1, 2, 63, 64, 65, 128, 129, 200, 1023, 1024, 1100, 5000]
 

@@ -18,17 +18,13 @@ from scipy.stats import norm
 
 from experiments.gallery import formulas
 from reticent.curves import (
-    GaussianTradeOff,
     LaplaceTradeOff,
     MembershipStepTradeOff,
-    Mixture,
     RelaxedGaussianTradeOff,
     RelaxedLaplaceTradeOff,
-    Subsampled,
-    TradeOff,
     ncx2,
-    symmetrised,
 )
+from reticent.kernel.curves import GaussianTradeOff, Mixture, Subsampled, TradeOff, symmetrised
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _LN10 = math.log(10.0)

@@ -16,15 +16,15 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from reticent.adversaries import WorstCase
 from reticent.certificates.page import is_page
 from reticent.dashboard.requests import as_text, assess_of
 from reticent.dashboard.server import Server
 from reticent.dashboard.state import State
 from reticent.io.files import read_text
-from reticent.mechanisms import DPSGD, Gaussian, Ledger
-from reticent.risk import advantage
-from reticent.text import digits
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.risk import advantage
+from reticent.kernel.text import digits
 
 CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [

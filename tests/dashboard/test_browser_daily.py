@@ -30,7 +30,7 @@ def test_a_number_is_explained_where_it_stands(opened: Callable[..., Any]) -> No
     page.wait_for_selector("#why[open] h3:has-text('worst-case')")
     assert "#why" not in page.url
     assert "DONG2022" in page.inner_text("#conditions")
-    assert "reticent/risk/measures.py:" in page.inner_text("#conditions")
+    assert "reticent/kernel/risk/measures.py:" in page.inner_text("#conditions")
 
 
 def test_settings_lie_on_a_shelf(opened: Callable[..., Any]) -> None:

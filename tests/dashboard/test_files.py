@@ -16,8 +16,9 @@ from reticent.certificates.verify import verify
 from reticent.dashboard import opening_progress
 from reticent.dashboard.requests import as_text, assess_of, release_of
 from reticent.dashboard.state import State
-from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger, Mechanism
+from reticent.mechanisms import Laplace, RandomisedResponse
 from reticent.samplers import Shuffled
 from reticent.tasks.store import Store, Task
 from tests.certificates.conftest import make_ledger

@@ -10,21 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.auditing import Scores, audit, save_scores
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Declaration
-from reticent.curves import GaussianTradeOff
 from reticent.dashboard.asked import Asked, answer_to
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.sheet import sheet
 from reticent.dashboard.state import State
-from reticent.errors import ArtifactError, ReticentError
-from reticent.mechanisms import DPSGD, Gaussian
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ArtifactError, ReticentError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.records.ledger import RunLedger
 from tests.certificates.ledgers import shuffled
 from tests.dashboard.conftest import uploaded

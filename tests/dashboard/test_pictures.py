@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.worst_advantage import advantage
-from reticent.adversaries import Adversary, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.screen import screen_assessment
 from reticent.certificates.sentences import even_guess, percent
 from reticent.dashboard.comparing import limit_of, map_figure
@@ -18,9 +18,11 @@ from reticent.dashboard.readings import assessed, protected, summary
 from reticent.dashboard.sheet import as_html
 from reticent.dashboard.state import State
 from reticent.dashboard.words import accuracy, answer_line, cards, number_line
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
-from reticent.mechanisms.units import Unit
-from reticent.risk import success
+from reticent.kernel.adversaries import Adversary, WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger, Mechanism
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import success
 from reticent.verbs import Assess
 
 RUN = DPSGD(1.1, 0.01, 1000)

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.adversaries import Adversary, Claim, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.screen import ACCURACY, ROUGH, screen_assessment
 from reticent.dashboard.comparing import map_figure
 from reticent.dashboard.readings import FPRS, answer, assessed, is_known
 from reticent.dashboard.turns import Turns
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
+from reticent.kernel.adversaries import Adversary, WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.stopping import Stopped, stoppable
 from reticent.samplers import Shuffled
-from reticent.stopping import Stopped, stoppable
 from reticent.verbs import Assess
 from tests.dashboard.conftest import asked
 

@@ -8,14 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.adversaries import Mixed, WorstCase
+from reticent.adversaries import Mixed
 from reticent.calibration import Advantage, EpsilonAtDelta
 from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
 from reticent.dashboard.layout import CONTROLS, made_styles, page
 from reticent.dashboard.requests import assess_of, calibrate_of
 from reticent.dashboard.state import DEFAULTS, SETTINGS, State
-from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Selection
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import Laplace, Selection
 from reticent.pairs import NegativeBinomial
 from reticent.pairs.runs import RUNS
 from reticent.samplers import FixedSize

@@ -17,7 +17,7 @@ from reticent.dashboard.readings import answer, points
 from reticent.dashboard.requests import as_text, assess_of, calibrate_of
 from reticent.dashboard.state import State
 from reticent.dashboard.taking import curves_csv
-from reticent.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.samplers import Shuffled
 from reticent.verbs.taken import as_command, as_program
 from tests.cli.calling import run

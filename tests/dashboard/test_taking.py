@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Limit, Policy
@@ -24,10 +24,12 @@ from reticent.dashboard.readings import assessed
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.sheet import as_html
 from reticent.dashboard.state import State
-from reticent.errors import ArtifactError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism, Mechanism
-from reticent.proofs.references import THEOREMS
-from reticent.risk import advantage
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.kernel.proofs.references import THEOREMS
+from reticent.kernel.risk import advantage
+from reticent.mechanisms import MatrixMechanism
 from reticent.samplers import Shuffled
 from reticent.verbs import Assess, Calibrate
 from reticent.verbs.side_by_side import Differences, certified
@@ -239,7 +241,7 @@ def test_a_number_is_explained_from_the_list_of_theorems() -> None:
         assert key in text
     for needed in found.conditions:
         assert str(needed.says)[:30] in text
-    assert re.search(r"reticent/risk/measures\.py:\d+ advantage", text)
+    assert re.search(r"reticent/kernel/risk/measures\.py:\d+ advantage", text)
 
 
 def test_every_theorem_leads_to_a_line_of_code() -> None:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
-from reticent.stopping import checkpoint
+from reticent.kernel.stopping import checkpoint
 
 
 def test_a_newer_question_ends_the_older_one() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reticent import data
 from reticent.data import ColumnKind, adult
-from reticent.errors import DataError
+from reticent.kernel.errors import DataError
 
 ROW = (
     "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, "

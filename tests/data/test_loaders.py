@@ -12,7 +12,7 @@ from reticent import data
 from reticent.data import Dataset
 from reticent.data.binary_table import parse_binary_table
 from reticent.data.purchase import generate_baskets, load_purchase100
-from reticent.errors import DataError, ParameterError
+from reticent.kernel.errors import DataError, ParameterError
 from tests.data.purchase_file import write_table
 
 needs_files = pytest.mark.skipif(not os.environ.get("RETICENT_DATA"), reason="RETICENT_DATA is not set")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from reticent.data.own import load_table
-from reticent.errors import DataError, ParameterError
+from reticent.kernel.errors import DataError, ParameterError
 from reticent.training import parse_config
 
 SCHEMA = {"age": {"low": 0, "high": 9}, "job": ["a", "b"], "income": ["low", "high"]}

@@ -13,7 +13,7 @@ import pytest
 
 from reticent.data.own import ColumnsError, Schema, load_table
 from reticent.data.own_columns import Column
-from reticent.errors import DataError, ParameterError
+from reticent.kernel.errors import DataError, ParameterError
 
 HEAD = "age,job,income\n"
 ROWS = "20,cook,low\n30,clerk,high\n40,cook,low\n50,cook,high\n60,clerk,low\n"

@@ -7,7 +7,7 @@ import pytest
 
 from reticent.cli import main
 from reticent.data.own import declared_columns, load_table, skeleton
-from reticent.errors import DataError, ParameterError
+from reticent.kernel.errors import DataError, ParameterError
 
 DRAW = np.random.default_rng(5)
 PEOPLE = [(18 + a, ["Köln", "Münster"][b], ["ja", "nein"][c]) for a, b, c in DRAW.integers((63, 2, 2), size=(60, 3))]

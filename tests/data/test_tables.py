@@ -15,7 +15,7 @@ import pytest
 
 from reticent.data.own import load_table
 from reticent.data.own_files import read_table
-from reticent.errors import DataError
+from reticent.kernel.errors import DataError
 
 
 def npy(shape: tuple[int, ...], kind: str = "<f8") -> bytes:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.adversaries import Attribute, Relaxed, WorstCase
-from reticent.mechanisms import (
-    DPSGD,
-    FilteredGaussian,
-    Gaussian,
-    Laplace,
-    MatrixMechanism,
-    Mechanism,
-    Neighbouring,
-    OneOf,
-    RandomisedResponse,
-    Selection,
-)
+from reticent.adversaries import Attribute, Relaxed
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import CONDITIONS, Bearing
+from reticent.kernel.proofs.references import THEOREMS
+from reticent.kernel.samplers import SAMPLERS
+from reticent.mechanisms import FilteredGaussian, Laplace, MatrixMechanism, OneOf, RandomisedResponse, Selection
 from reticent.pairs import Geometric
-from reticent.proofs import CONDITIONS, Bearing
-from reticent.proofs.references import THEOREMS
-from reticent.samplers import SAMPLERS, AllocatedOnce, FixedSize, Shuffled
+from reticent.samplers import AllocatedOnce, FixedSize, Shuffled
 from tests.laws.leaves import needed
 
 pytestmark = pytest.mark.usefixtures("coarse")

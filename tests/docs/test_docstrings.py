@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 import reticent
-from reticent.errors import ReticentError
+from reticent.kernel.errors import ReticentError
 
 OPTIONAL = ("reticent.watching.huggingface", "reticent.watching.lightning")
 """Modules whose libraries are extras that `make check` does not install."""

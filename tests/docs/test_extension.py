@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from reticent.adversaries import WorstCase
-from reticent.mechanisms import DPSGD, Ledger
-from reticent.risk import advantage
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.risk import advantage
 from tests.docs.follow import ROOT
 
 pytest.importorskip("setuptools", "77")
@@ -24,7 +24,7 @@ DOORS = """
 import json
 from datetime import UTC, datetime
 import reticent as rt
-from reticent.adversaries import style_of, ADVERSARIES
+from reticent.kernel.adversaries import style_of, ADVERSARIES
 from reticent.attacks import AttackSettings, find_attack
 from reticent.auditing import audit
 from reticent.certificates.language import language_of
@@ -33,9 +33,10 @@ from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy
 from reticent.certificates.verify import verify
 from reticent.certificates.schema import Certificate
-from reticent.accountants import compose
-from reticent.mechanisms import MECHANISMS, Neighbouring
-from reticent.samplers import SAMPLERS
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import MECHANISMS
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.samplers import SAMPLERS
 
 def drawn_by_its_sampler():
     # Its own condition is accepted and shown by who never heard of the sampler; its sentences stay English, marked so.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reticent.cli import app
-from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
+from reticent.kernel.proofs.references import ERRATA, PAPERS, THEOREMS
 from tests.docs import follow
 from tests.docs.follow import BLOCK, ROOT, generate_reference, pages, text_of
 
@@ -28,7 +28,7 @@ NAME = re.compile(r"`(reticent(?:\.[A-Za-z]\w*)+)`")
 BY_HAND = {"huggingface.md", "lightning.md"}
 """Their callbacks need libraries that the site does not: docs/reference/watch.md describes them."""
 
-INNER = {("reticent", "_check"), ("reticent.registry", "described"), ("reticent.cli", "main")}
+INNER = {("reticent", "_check"), ("reticent.kernel.registry", "described"), ("reticent.cli", "main")}
 """What a new mechanism or attacker needs from the inside; docs/development/extending.md."""
 
 pytestmark = pytest.mark.docs

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
+from reticent.kernel.proofs.references import ERRATA, PAPERS, THEOREMS
 from tests.docs.follow import ROOT, pages, text_of
 
 FOLDERS = ("src", "tests", "docs", "experiments", "benchmarks")

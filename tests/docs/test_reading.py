@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reticent.facts import Severity, all_facts
-from reticent.proofs import CONDITIONS
+from reticent.kernel.proofs import CONDITIONS
 from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, text_of
 
 DOCS = ROOT / "docs"

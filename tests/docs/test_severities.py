@@ -9,7 +9,7 @@ import pytest
 from reticent import facts
 from reticent.facts import Fact, Severity, all_facts
 from reticent.facts.base import Seen
-from reticent.mechanisms import Ledger
+from reticent.kernel.mechanisms import Ledger
 from reticent.verbs.watching import Linted
 from tests.docs.follow import ROOT, text_of
 from tests.records.test_vouched import watched

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.proofs.references import THEOREMS
+from reticent.kernel.proofs.references import THEOREMS
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.docs

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from benchmarks import page
 from benchmarks._rows import forget, row_as_text
-from reticent.accountants import compose, worst_case
 from reticent.adversaries.relaxed.dimension import relaxed_in
 from reticent.adversaries.relaxed.sign import Part, unknown_sign
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants import compose, worst_case
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 
 
 def row(median: float, *, met: bool | None) -> dict[str, object]:

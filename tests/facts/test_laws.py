@@ -25,9 +25,9 @@ from reticent.facts.clipping import Mixing
 from reticent.facts.planned_steps import PlannedSteps
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.proofs import CONDITIONS, Status
 from reticent.languages import language
-from reticent.mechanisms import Mechanism
-from reticent.proofs import CONDITIONS, Status
 from reticent.records import ledger as ledgers_of_reticent
 from reticent.records.ledger import RunLedger
 from tests.certificates.conftest import in_stages, make_ledger

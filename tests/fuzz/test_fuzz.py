@@ -191,8 +191,8 @@ def configurations(draw: st.DrawFn) -> bytes:
 
 def patient(content: bytes) -> bool:
     """Whether a configuration asks for a run that may rightly take long."""
-    from reticent.errors import ReticentError
     from reticent.io.yaml import loads
+    from reticent.kernel.errors import ReticentError
     from reticent.training.config import parse_config
 
     try:

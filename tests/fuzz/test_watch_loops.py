@@ -16,7 +16,7 @@ import pytest
 import torch
 from opacus.optimizers import DPOptimizer
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from tests.fuzz.watch_oracle import understated
 from tests.fuzz.watch_toys import KINDS
 

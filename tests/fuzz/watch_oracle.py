@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
-from reticent.mechanisms import Ledger
-from reticent.samplers import Poisson, Shuffled
+from reticent.kernel.mechanisms import Ledger
+from reticent.kernel.samplers import Poisson
+from reticent.samplers import Shuffled
 
 
 def digest(model: Any) -> str:

@@ -107,7 +107,7 @@ def read_ledger(file: str) -> None:
 def answer(request: dict[str, object], watch: Watch) -> dict[str, object]:
     """Run one request."""
     from reticent.cli import main
-    from reticent.errors import ReticentError
+    from reticent.kernel.errors import ReticentError
 
     out, err, trace, code = io.StringIO(), io.StringIO(), None, 0
     started = time.process_time()

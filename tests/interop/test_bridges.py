@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant
 from reticent.interop.pld import from_pld
+from reticent.kernel.errors import ParameterError
 
 
 def test_a_saved_accountant_keeps_how_often_a_record_can_be_drawn() -> None:

@@ -8,21 +8,14 @@ import pytest
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
 
-from reticent.accountants import compose
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import from_dp_event, relation, to_dp_event
-from reticent.mechanisms import (
-    DPSGD,
-    Gaussian,
-    Guarantee,
-    Laplace,
-    Ledger,
-    Neighbouring,
-    RandomisedResponse,
-    Selection,
-)
+from reticent.kernel.accountants import compose
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import epsilon_at_delta
+from reticent.mechanisms import Guarantee, Laplace, RandomisedResponse, Selection
 from reticent.pairs import Fixed
-from reticent.risk import epsilon_at_delta
 from reticent.samplers import FixedSize, Shuffled, TruncatedPoisson
 
 G, L = dp_event.GaussianDpEvent, dp_event.LaplaceDpEvent

@@ -11,13 +11,15 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from opacus.accountants import create_accountant
 
-from reticent.accountants import compose
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ArtifactError, ParameterError
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant, get_noise_multiplier
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.risk import advantage, epsilon_at_delta
-from reticent.samplers import FixedSize, Poisson, RandomAllocation, Shuffled
+from reticent.kernel.accountants import compose
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
+from reticent.kernel.samplers import Poisson
+from reticent.samplers import FixedSize, RandomAllocation, Shuffled
 
 
 def reference(delta: float, *segments: tuple[float, float, int]) -> float:
@@ -192,7 +194,7 @@ def test_nothing_released_and_no_noise():
 def test_the_name_of_a_sampler_is_answered_with_what_to_write():
     """It was taken, and ended in an AttributeError when somebody asked for epsilon."""
     accountant = ReticentAccountant()
-    wanted = r"sampler must be a sampler of reticent\.samplers: write sampler=Poisson\(\), got 'poisson'"
+    wanted = r"sampler must be a sampler of reticent\.kernel\.samplers: write sampler=Poisson\(\), got 'poisson'"
     with pytest.raises(ParameterError, match=wanted):
         accountant.sampler = "poisson"
     assert accountant.sampler is None
@@ -253,7 +255,7 @@ def test_bad_input():
 
 
 def test_curve_under_an_adversary():
-    from reticent.adversaries import WorstCase
+    from reticent.kernel.adversaries import WorstCase
 
     accountant = filled((1.0, 0.05, 20))
     curve = accountant.curve(WorstCase())

@@ -12,8 +12,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from reticent import facts
-from reticent.errors import ArtifactError
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant
+from reticent.kernel.errors import ArtifactError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook")
 RECORDS = 12

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from reticent.errors import ArtifactError, ReticentError, UnsupportedError
 from reticent.interop.opake import is_opake, mechanism_from_opake
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Ledger, Neighbouring
-from reticent.samplers import AllocatedOnce, BlockAllocation, Poisson, RandomAllocation, TruncatedPoisson
+from reticent.kernel.errors import ArtifactError, ReticentError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.samplers import Poisson
+from reticent.mechanisms import Guarantee
+from reticent.samplers import AllocatedOnce, BlockAllocation, RandomAllocation, TruncatedPoisson
 from tests.cli.calling import run
 
 EACH: dict[str, Any] = {"type": "Gaussian", "noise_multiplier": 1.1}

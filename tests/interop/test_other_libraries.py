@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event
 
-from reticent.errors import UnsupportedError
 from reticent.interop.dp_events import from_dp_event
-from reticent.mechanisms import DPSGD, Gaussian
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.samplers import FixedSize, TruncatedPoisson
 
 GAUSSIAN = dp_event.GaussianDpEvent(1.1)

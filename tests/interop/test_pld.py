@@ -7,11 +7,12 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.special import ndtr, ndtri
 
-from reticent.accountants import compose
-from reticent.errors import ParameterError
 from reticent.interop.pld import from_pld
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage, epsilon_at_delta
+from reticent.kernel.accountants import compose
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
 
 
 def test_gaussian_against_the_normal_distribution():

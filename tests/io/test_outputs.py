@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reticent.errors import ArtifactError
 from reticent.io import files, outputs
 from reticent.io.files import new_folder, strays, write_atomic
 from reticent.io.outputs import refuse_existing, refuse_foreign, write_output, write_together
+from reticent.kernel.errors import ArtifactError
 
 MARK = "## A report"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reticent.errors import ArtifactError
 from reticent.io.yaml import Limits, load_file, loads
+from reticent.kernel.errors import ArtifactError
 
 ONE_MEANING = {
     "1": 1,

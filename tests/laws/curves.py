@@ -5,22 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
-from reticent.curves import (
+from reticent.curves import LaplaceTradeOff, MembershipStepTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff
+from reticent.kernel.curves import (
     GaussianTradeOff,
-    LaplaceTradeOff,
-    MembershipStepTradeOff,
     Mixture,
     PiecewiseLinearTradeOff,
-    RelaxedGaussianTradeOff,
-    RelaxedLaplaceTradeOff,
     Subsampled,
     TradeOff,
     from_advantage,
     no_privacy,
     symmetrised,
 )
-from reticent.curves.polygon import mirrored, polygon_above, polygon_through
-from reticent.pairs import WholeUserGaussianPair
+from reticent.kernel.curves.polygon import mirrored, polygon_above, polygon_through
+from reticent.kernel.pairs import WholeUserGaussianPair
 
 _GRID = np.concatenate([[0.0], np.logspace(-3.0, 1.3, 60)])
 

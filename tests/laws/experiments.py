@@ -16,15 +16,8 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import binom, norm
 
-from reticent.pairs import (
-    AllocatedGaussianPair,
-    AntipodalGaussianPair,
-    GaussianPair,
-    LaplacePair,
-    MixedPair,
-    Pair,
-    WholeUserGaussianPair,
-)
+from reticent.kernel.pairs import AntipodalGaussianPair, GaussianPair, Pair, WholeUserGaussianPair
+from reticent.pairs import AllocatedGaussianPair, LaplacePair, MixedPair
 
 CELL, HALF = 2.0**-8, 2**15  # losses within 128
 LOSSES = CELL * np.arange(-HALF, HALF + 1)

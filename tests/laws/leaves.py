@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import reticent as rt
-from reticent.adversaries import Adversary
-from reticent.adversaries.base import ADVERSARIES
-from reticent.mechanisms import DPSGD, MECHANISMS, MatrixMechanism, Mechanism, OneOf
-from reticent.pairs import (
-    AllocatedGaussianPair,
-    AllocatedPersonPair,
+from reticent.kernel.adversaries import Adversary
+from reticent.kernel.adversaries.base import ADVERSARIES
+from reticent.kernel.mechanisms import DPSGD, MECHANISMS, Mechanism
+from reticent.kernel.pairs import (
     AntipodalGaussianPair,
     CurvePair,
     Disclosure,
     GaussianPair,
-    LaplacePair,
-    MixedPair,
-    OneOfPairs,
     Pair,
     Part,
-    SelectedPair,
     SymmetrisedGaussianPair,
     WholeUserGaussianPair,
 )
-from reticent.registry import parameters_of
-from reticent.samplers import SAMPLERS, Sampler
+from reticent.kernel.registry import parameters_of
+from reticent.kernel.samplers import SAMPLERS, Sampler
+from reticent.mechanisms import MatrixMechanism, OneOf
+from reticent.pairs import AllocatedGaussianPair, AllocatedPersonPair, LaplacePair, MixedPair, OneOfPairs, SelectedPair
 
 STATED = {"draws_per_step": 2, "max_batch_size": 4, "batches_per_epoch": 5, "uses_per_epoch": 2}
 """Fields of samplers."""

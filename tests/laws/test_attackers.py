@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 import pytest
 
 import reticent as rt
-from reticent.adversaries import Adversary, Mixed, Relaxed, WorstCase
-from reticent.adversaries.base import ADVERSARIES, Assessment, Method
-from reticent.curves import GaussianTradeOff
-from reticent.curves.enclosure import Enclosure
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.adversaries import Mixed, Relaxed
+from reticent.kernel.adversaries import Adversary, WorstCase
+from reticent.kernel.adversaries.base import ADVERSARIES, Assessment, Method
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Proof
 from reticent.mechanisms.gradients import Gradients
-from reticent.proofs import Proof
 from reticent.samplers import Cyclic, Shuffled
 from reticent.testing import laws
 from tests.conftest import some

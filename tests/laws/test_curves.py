@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from reticent.curves import Subsampled, TradeOff, symmetrised
+from reticent.kernel.curves import Subsampled, TradeOff, symmetrised
 from reticent.testing import laws
 from tests.laws.curves import COMPOUND, CURVES, LATER, SIMPLE, chords, tangents
 

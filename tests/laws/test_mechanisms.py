@@ -10,8 +10,8 @@ import reticent as rt
 from reticent.certificates.build import certify
 from reticent.certificates.schema import Declaration
 from reticent.certificates.verify import verify
-from reticent.mechanisms import Gaussian, Mechanism
-from reticent.pairs import GaussianPair, Part
+from reticent.kernel.mechanisms import Gaussian, Mechanism
+from reticent.kernel.pairs import GaussianPair, Part
 from reticent.testing import laws
 from tests.laws.leaves import LISTED, RELEASES
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import reticent.pairs
-from reticent.curves import GaussianTradeOff
-from reticent.pairs import CurvePair, GaussianPair, Pair
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.pairs import CurvePair, GaussianPair, Pair
 from reticent.testing import laws
 from tests.laws.experiments import experiment_of
 from tests.laws.leaves import PAIRS

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reticent.accountants.routes import ROUTES
 from scipy.stats import binom
 
-from reticent.accountants.bounds import Bounds
-from reticent.accountants.lattice import FinerLattice, Lattice
-from reticent.accountants.route import Answer, Route
-from reticent.accountants.routes import ROUTES
 from reticent.accountants.split import Split
-from reticent.accountants.steps import Step
 from reticent.accountants.transform import Transform
-from reticent.curves import GaussianTradeOff
-from reticent.errors import NumericalError
-from reticent.mechanisms import Neighbouring, RandomisedResponse
-from reticent.pairs import (
-    AllocatedGaussianPair,
+from reticent.kernel.accountants.bounds import Bounds
+from reticent.kernel.accountants.lattice import FinerLattice, Lattice
+from reticent.kernel.accountants.route import Answer, Route
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs import (
     AntipodalGaussianPair,
     GaussianPair,
-    LaplacePair,
-    MixedPair,
+    Neighbouring,
     Pair,
     SymmetrisedGaussianPair,
     WholeUserGaussianPair,
 )
+from reticent.mechanisms import RandomisedResponse
+from reticent.pairs import AllocatedGaussianPair, LaplacePair, MixedPair
 from reticent.testing import laws
 from tests.conftest import some
 from tests.laws.experiments import truth_of

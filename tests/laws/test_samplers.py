@@ -14,17 +14,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.accountants import compose
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.samplers import SAMPLERS, Poisson, Sampler
 from reticent.samplers import (
-    SAMPLERS,
     AllocatedOnce,
     BlockAllocation,
     Cyclic,
     FixedSize,
-    Poisson,
     RandomAllocation,
-    Sampler,
     Shuffled,
     TruncatedPoisson,
 )

@@ -18,11 +18,12 @@ from reticent.calibration.samplers import Plan
 from reticent.calibration.solve import calibrate
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.state import State
-from reticent.errors import ParameterError
 from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
-from reticent.mechanisms import DPSGD
-from reticent.samplers import Poisson, Sampler, Shuffled
-from reticent.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.samplers import Poisson, Sampler
+from reticent.kernel.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
+from reticent.samplers import Shuffled
 from tests.laws.leaves import BY_NAME
 
 

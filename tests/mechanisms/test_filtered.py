@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from reticent.accountants import compose
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, FilteredGaussian, Gaussian, GaussianFilter, Laplace, Ledger, Neighbouring
+from reticent.kernel.accountants import compose
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import FilteredGaussian, GaussianFilter, Laplace
 
 
 def test_the_budget_is_a_sum_of_squares() -> None:

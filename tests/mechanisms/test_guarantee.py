@@ -10,10 +10,11 @@ import math
 import mpmath
 import pytest
 
-from reticent.accountants import compose, mu_limits
-from reticent.errors import ParameterError
-from reticent.mechanisms import Guarantee, Neighbouring, OneOf, RandomisedResponse
-from reticent.risk import advantage, epsilon_at_delta
+from reticent.kernel.accountants import compose, mu_limits
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
+from reticent.mechanisms import Guarantee, OneOf, RandomisedResponse
 
 ADD = Neighbouring.ADD_REMOVE
 

@@ -13,14 +13,17 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event
 
-from reticent.accountants import compose
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.calibration import Advantage, NoiseMultiplier
 from reticent.calibration.solve import calibrate
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import from_dp_event, to_dp_event
-from reticent.mechanisms import DPSGD, Gaussian, MatrixMechanism, Neighbouring, strategies
-from reticent.risk import advantage
+from reticent.kernel.accountants import compose
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage
+from reticent.mechanisms import MatrixMechanism, strategies
 from tests.laws.experiments import Experiment
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE

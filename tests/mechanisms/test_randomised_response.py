@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from reticent.accountants import compose
-from reticent.adversaries import WorstCase, assess
-from reticent.errors import ParameterError
-from reticent.mechanisms import Neighbouring, RandomisedResponse
-from reticent.risk import advantage
+from reticent.kernel.accountants import compose
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage
+from reticent.mechanisms import RandomisedResponse
 
 
 def binomial_delta(flip: float, releases: int, epsilon: float) -> float:

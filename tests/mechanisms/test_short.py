@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import reticent as rt
-from reticent.mechanisms import Mechanism, OneOf
+from reticent.kernel.mechanisms import Mechanism
+from reticent.mechanisms import OneOf
 from reticent.mechanisms.short import in_short
 
 RUN = rt.DPSGD(1.1, 0.01, 1000)

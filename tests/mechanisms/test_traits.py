@@ -7,10 +7,11 @@ import math
 import pytest
 
 import reticent as rt
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger, MatrixMechanism, Mechanism, OneOf
-from reticent.mechanisms.ledger import together
-from reticent.pairs import Neighbouring
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Ledger, Mechanism
+from reticent.kernel.mechanisms.ledger import together
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import MatrixMechanism, OneOf
 from reticent.samplers import AllocatedOnce, Shuffled
 
 RUN, QUERY = rt.DPSGD(1.5, 0.01, 300, num_parameters=7), rt.Gaussian(2.0, 3, 5)

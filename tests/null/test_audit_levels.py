@@ -47,7 +47,7 @@ from reticent.auditing.intervals import lower_proportion, upper_proportion
 from reticent.auditing.lower_bounds import SMALL_ADVANTAGE, SMALL_EPSILON, least_epsilon
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects
-from reticent.curves import GaussianTradeOff, Mixture
+from reticent.kernel.curves import GaussianTradeOff, Mixture
 from tests.auditing.bands import contains
 
 AUDITS = 1000

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.one_direction import steps_of
-from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs import sampled_gaussian
 from reticent.pairs.advantage_alone import enclose_advantage
-from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from reticent.pairs.strips import argument_reach, nowhere_turned

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.pairs import allocated_transform, log_normal
 from reticent.pairs.allocated_sum import COARSE, sum_of
 from reticent.pairs.allocated_transform import Period, Stretch, Sums, period_of, sums_of
 from reticent.pairs.log_normal import line_of, transform
 from reticent.pairs.random_allocation import deltas_of, enclosed, random_allocation
-from reticent.risk import advantage, epsilon_at_delta
 
 NOISE, BINS = 2.0, 64
 AT = np.array([0.85, 0.95, 1.0, 1.05, 1.15])

@@ -6,7 +6,7 @@ Theorems: RETICENT:replace-dominance.
 import numpy as np
 import pytest
 
-from reticent.pairs import AntipodalGaussianPair
+from reticent.kernel.pairs import AntipodalGaussianPair
 
 mpmath = pytest.importorskip("mpmath")
 

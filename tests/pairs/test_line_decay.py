@@ -10,9 +10,10 @@ import math
 import numpy as np
 import pytest
 
-from reticent.accountants.one_direction import steps_of
 from reticent.accountants.transform import Transform
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 from reticent.pairs import sampled_gaussian
 from reticent.pairs.line_decay import LineDecay
 from reticent.pairs.sampled_gaussian import SampledGaussian

@@ -14,20 +14,22 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from reticent.accountants import Composed, compose
-from reticent.accountants.compose import both_directions
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.one_direction import steps_of
-from reticent.accountants.steps import Step
-from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
-from reticent.curves.polygon import polygon_above
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.pairs import AllocatedGaussianPair, GaussianPair, LossMasses
+from reticent.kernel.accountants import Composed, compose
+from reticent.kernel.accountants.compose import both_directions
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.curves import GaussianTradeOff, LogErrors, TradeOff
+from reticent.kernel.curves.polygon import polygon_above
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import GaussianPair, LossMasses, Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
+from reticent.kernel.samplers import Poisson
+from reticent.pairs import AllocatedGaussianPair
 from reticent.pairs.allocated_sum import COARSE, Effort, first_window, log_normal, sum_of
 from reticent.pairs.random_allocation import random_allocation
-from reticent.risk import advantage, epsilon_at_delta
-from reticent.samplers import Cyclic, Poisson, RandomAllocation, Shuffled, TruncatedPoisson
+from reticent.samplers import Cyclic, RandomAllocation, Shuffled, TruncatedPoisson
 from tests.conftest import forget, some
 
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT

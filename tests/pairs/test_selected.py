@@ -12,28 +12,20 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from reticent.accountants import compose, mu_limits
-from reticent.accountants.steps import Known
-from reticent.adversaries import WorstCase
 from reticent.certificates.sentences import persons
-from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, RandomisedResponse, Selection
+from reticent.kernel.accountants import compose, mu_limits
+from reticent.kernel.accountants.steps import Known
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff, PiecewiseLinearTradeOff
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.pairs import CurvePair, Neighbouring, Part
+from reticent.kernel.risk import delta_at_epsilon, epsilon_at_delta
+from reticent.mechanisms import Guarantee, Laplace, RandomisedResponse, Selection
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
-from reticent.mechanisms.units import Unit
-from reticent.pairs import (
-    CurvePair,
-    Fixed,
-    Geometric,
-    NegativeBinomial,
-    Neighbouring,
-    Part,
-    Poisson,
-    Runs,
-    SelectedPair,
-)
+from reticent.pairs import Fixed, Geometric, NegativeBinomial, Poisson, Runs, SelectedPair
 from reticent.pairs.selected import losses_between, slopes_gained
-from reticent.risk import delta_at_epsilon, epsilon_at_delta
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 ABSENT, PRESENT = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.2, 0.25, 0.25, 0.3])

@@ -14,17 +14,19 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from reticent.accountants.compose import compose
-from reticent.accountants.enclose import Accuracy
-from reticent.adversaries import Attribute, WorstCase
-from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
+from reticent.adversaries import Attribute
 from reticent.curves.moves import chained
-from reticent.curves.polygon import Polygon, polygon_above, polygon_through
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.pairs import AllocatedGaussianPair, AllocatedPersonPair, GaussianPair
+from reticent.kernel.accountants.compose import compose
+from reticent.kernel.accountants.enclose import Accuracy
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff, LogErrors, TradeOff
+from reticent.kernel.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import GaussianPair, Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
+from reticent.pairs import AllocatedGaussianPair, AllocatedPersonPair
 from reticent.pairs.random_allocation import random_allocation
 from reticent.pairs.told_steps import squares, told_steps
-from reticent.risk import advantage, epsilon_at_delta
 from reticent.samplers import AllocatedOnce, RandomAllocation
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT

@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from reticent.accountants import compose, mu_limits
-from reticent.accountants.compose import Composed
-from reticent.adversaries import Membership, MembershipGame, Method, Relaxed
+from reticent.adversaries import Membership, MembershipGame, Relaxed
 from reticent.adversaries.relaxed.sign import Part, unknown_sign
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled, symmetrised
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.curves import RelaxedGaussianTradeOff
 from reticent.interop.dp_events import to_dp_event
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
-from reticent.pairs import AntipodalGaussianPair, WholeUserGaussianPair
-from reticent.risk import advantage
+from reticent.kernel.accountants import compose, mu_limits
+from reticent.kernel.accountants.compose import Composed
+from reticent.kernel.adversaries import Method
+from reticent.kernel.curves import GaussianTradeOff, Subsampled, symmetrised
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import AntipodalGaussianPair, Neighbouring, WholeUserGaussianPair
+from reticent.kernel.risk import advantage
 from reticent.samplers import FixedSize, Shuffled
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT

@@ -9,7 +9,7 @@ import pytest
 from experiments.gallery import Entry, Measured, Published, Relation, Result, Verdict, document
 from experiments.gallery.entry import result_of
 from experiments.gallery.store import _from_json
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 
 
 def result(value: float, published: Published, needs: str = "") -> Result:

@@ -9,13 +9,17 @@ import pytest
 from scipy.stats import norm
 
 from experiments.gallery.mixture_as_gaussian import mixture_error, published_order
-from reticent.accountants import compose
-from reticent.adversaries import ADVERSARIES, Claim, NormOnly, Relaxed
-from reticent.adversaries.base import standard_adversaries
-from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.risk import advantage, advantage_bound, least_epsilon
+from reticent.adversaries import NormOnly, Relaxed
+from reticent.kernel.accountants import compose
+from reticent.kernel.adversaries import ADVERSARIES
+from reticent.kernel.adversaries.base import standard_adversaries
+from reticent.kernel.curves import GaussianTradeOff, PiecewiseLinearTradeOff
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import advantage, advantage_bound, least_epsilon
+from reticent.mechanisms import Laplace
 from tests.cli.calling import run
 
 

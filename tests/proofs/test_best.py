@@ -8,15 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reticent.adversaries import Mixed, Relaxed, WorstCase
+from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.final_model import FinalModel
-from reticent.curves import GaussianTradeOff, from_advantage
-from reticent.curves.enclosure import Enclosure
-from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff, from_advantage
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim, Proof, Status, best, condition, without_repeats
+from reticent.kernel.risk import advantage
 from reticent.mechanisms.gradients import Gradients
-from reticent.proofs import Claim, Proof, Status, best, condition, without_repeats
-from reticent.risk import advantage
 
 EPSILONS = np.array([0.0, 0.3, 1.0, 3.0])
 

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from reticent.errors import ParameterError
-from reticent.proofs import (
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.proofs import (
     CONDITIONS,
     Basis,
     Bearing,

@@ -11,14 +11,18 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from reticent.adversaries import Attribute, Membership, Method, Relaxed, WorstCase
+from reticent.adversaries import Attribute, Membership, Relaxed
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.from_ledger import assess_seen
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Laplace, Ledger, MatrixMechanism, Neighbouring
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.adversaries.from_ledger import assess_seen
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim, Status
+from reticent.kernel.risk import advantage
+from reticent.kernel.samplers import Poisson, Sampler
+from reticent.mechanisms import Guarantee, Laplace, MatrixMechanism
 from reticent.mechanisms import RandomisedResponse as Response
-from reticent.proofs import Claim, Status
-from reticent.risk import advantage
-from reticent.samplers import Cyclic, FixedSize, Poisson, RandomAllocation, Sampler, Shuffled
+from reticent.samplers import Cyclic, FixedSize, RandomAllocation, Shuffled
 from tests.records.test_vouched import run as ledger
 from tests.records.test_vouched import watched
 

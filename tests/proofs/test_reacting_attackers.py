@@ -13,18 +13,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reticent.adversaries import WorstCase
-from reticent.mechanisms import (
-    DPSGD,
-    FilteredGaussian,
-    Gaussian,
-    Guarantee,
-    Ledger,
-    MatrixMechanism,
-    Mechanism,
-    Neighbouring,
-    OneOf,
-)
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import FilteredGaussian, Guarantee, MatrixMechanism, OneOf
 from reticent.samplers import AllocatedOnce, RandomAllocation
 
 pytestmark = pytest.mark.usefixtures("coarse")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reticent.errors import ParameterError
-from reticent.proofs.references import PAPERS, THEOREMS, cite
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.proofs.references import PAPERS, THEOREMS, cite
 from tests.docs.follow import text_of
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ import reticent as rt
 from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.sentences import persons
-from reticent.errors import ParameterError
-from reticent.mechanisms.units import Unit
-from reticent.messages import Message
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.messages import Message
 from reticent.samplers import FixedSize
 
 

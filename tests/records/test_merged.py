@@ -8,7 +8,7 @@ import time
 import pytest
 
 import reticent as rt
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 from reticent.records.release import coarse
 from reticent.samplers import Shuffled
 from tests.watching.loops import network

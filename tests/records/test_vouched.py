@@ -10,16 +10,17 @@ import pytest
 from pydantic import ValidationError
 
 from reticent import facts
-from reticent.adversaries import Method, WorstCase
-from reticent.adversaries.from_ledger import assess_seen
 from reticent.facts.plan import told
 from reticent.facts.steps import Randomness, Segment
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.adversaries.from_ledger import assess_seen
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import CONDITIONS, Status
+from reticent.kernel.samplers import INDEPENDENT, Sampler
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
-from reticent.proofs import CONDITIONS, Status
 from reticent.records.ledger import RunLedger
 from reticent.records.release import read
-from reticent.samplers import INDEPENDENT, Sampler, Shuffled
+from reticent.samplers import Shuffled
 
 HEAD = GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, features="same")
 FIXED = GradientsRecord(kind=Gradients.FIXED, dimension=5, features="same", normalised=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reticent import risk
-from reticent.curves import GaussianTradeOff, from_advantage, no_privacy
+from reticent.kernel import risk
+from reticent.kernel.curves import GaussianTradeOff, from_advantage, no_privacy
 
 GROWING = {
     risk.advantage: (),

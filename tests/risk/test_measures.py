@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from reticent.adversaries import WorstCase
-from reticent.curves import GaussianTradeOff, PiecewiseLinearTradeOff, Subsampled, symmetrised
-from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Laplace
-from reticent.risk import (
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff, PiecewiseLinearTradeOff, Subsampled, symmetrised
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.risk import (
     advantage,
     bayes_security,
     delta_at_epsilon,
@@ -31,6 +31,7 @@ from reticent.risk import (
     success,
     tpr_at_fpr,
 )
+from reticent.mechanisms import Laplace
 
 MUS = st.floats(0.01, 6.0)
 

@@ -13,25 +13,27 @@ import pytest
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 from scipy.stats import norm
 
-from reticent.accountants import compose, mu_limits
-from reticent.adversaries import Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
+from reticent.adversaries import Attribute, Membership, MembershipGame, Mixed, Relaxed
 from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration import BatchSize, Mu, NoiseMultiplier, SampleRate, Steps, UnreachableError, calibrate
-from reticent.curves import (
+from reticent.curves import LaplaceTradeOff, RelaxedGaussianTradeOff
+from reticent.kernel.accountants import compose, mu_limits
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.curves import (
     GaussianTradeOff,
-    LaplaceTradeOff,
     Mixture,
     PiecewiseLinearTradeOff,
-    RelaxedGaussianTradeOff,
     Subsampled,
     TradeOff,
     from_advantage,
     symmetrised,
 )
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring
-from reticent.pairs import AntipodalGaussianPair
-from reticent.risk import epsilon_at_delta, mu, mu_above
-from reticent.samplers import AllocatedOnce, FixedSize, Poisson, RandomAllocation, Sampler
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import AntipodalGaussianPair, Neighbouring
+from reticent.kernel.risk import epsilon_at_delta, mu, mu_above
+from reticent.kernel.samplers import Poisson, Sampler
+from reticent.mechanisms import Laplace
+from reticent.samplers import AllocatedOnce, FixedSize, RandomAllocation
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 

@@ -16,11 +16,12 @@ from scipy.stats import binom, norm
 import reticent as rt
 from reticent.adversaries import FinalModel, Relaxed
 from reticent.calibration import Secret
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
-from reticent.proofs import Claim
-from reticent.risk import blind_guess, secret_success
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import blind_guess, secret_success
 
 
 @pytest.mark.parametrize(("bits", "guesses"), [(13.287712379549449, 10), (1.0, 1), (128.0, 10**9), (20.0, 1)])

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from reticent.accountants import compose
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Selection
-from reticent.pairs import AllocatedGaussianPair, GaussianPair, Geometric
-from reticent.risk import advantage
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import GaussianPair, Neighbouring
+from reticent.kernel.risk import advantage
+from reticent.mechanisms import Selection
+from reticent.pairs import AllocatedGaussianPair, Geometric
 from reticent.samplers import AllocatedOnce, RandomAllocation
 
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.errors import ParameterError
-from reticent.samplers import FixedSize, Poisson, Sampler, TruncatedPoisson
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.samplers import Poisson, Sampler
+from reticent.samplers import FixedSize, TruncatedPoisson
 from reticent.training.randomness import SeededSource, Stream, SystemSource
 
 

@@ -13,11 +13,12 @@ import pytest
 from scipy.stats import norm
 
 import reticent as rt
-from reticent.accountants import compose
 from reticent.certificates.facts import facts
-from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.pairs import AllocatedPersonPair, GaussianPair
+from reticent.kernel.accountants import compose
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import GaussianPair, Neighbouring
+from reticent.pairs import AllocatedPersonPair
 from reticent.samplers import BlockAllocation, RandomAllocation
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE

@@ -9,18 +9,16 @@ import math
 
 import pytest
 
-from reticent.accountants import Composed, compose
-from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
-from reticent.risk import advantage, epsilon_at_delta
-from reticent.samplers import (
-    Cyclic,
-    FixedSize,
-    Poisson,
-    Shuffled,
-)
+from reticent.adversaries import Attribute, Mixed, Relaxed
+from reticent.kernel.accountants import Composed, compose
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
+from reticent.kernel.samplers import Poisson
+from reticent.samplers import Cyclic, FixedSize, Shuffled
 from tests.laws.leaves import BY_NAME
 
 pytestmark = pytest.mark.usefixtures("coarse")

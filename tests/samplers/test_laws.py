@@ -13,17 +13,19 @@ from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Declaration
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import Drawn
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.messages import Message, said
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.proofs import CONDITIONS, Bearing, Kind, Status, condition, worst_first
+from reticent.kernel.registry import flat, gathered, parameters_of
+from reticent.kernel.risk import advantage
+from reticent.kernel.samplers import SAMPLERS, Poisson, Run, Sampler
+from reticent.kernel.samplers.base import by_coins, seen_as
 from reticent.languages import language, languages
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Part
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
-from reticent.messages import Message, said
-from reticent.proofs import CONDITIONS, Bearing, Kind, Status, condition, worst_first
-from reticent.registry import flat, gathered, parameters_of
-from reticent.risk import advantage
-from reticent.samplers import SAMPLERS, Poisson, RandomAllocation, Run, Sampler, TruncatedPoisson
-from reticent.samplers.base import by_coins, seen_as
+from reticent.samplers import RandomAllocation, TruncatedPoisson
 from reticent.samplers.named import Named
 from tests.laws.leaves import BY_NAME, STATED, full, run_of
 
@@ -123,7 +125,8 @@ def test_a_sampler_that_says_little_gets_little(twice: type[Sampler]) -> None:
 
     Nor is it known that a batch at rate 1 is all records.
     """
-    from reticent.adversaries import Attribute, FinalModel, Relaxed, WorstCase
+    from reticent.adversaries import Attribute, FinalModel, Relaxed
+    from reticent.kernel.adversaries import WorstCase
 
     run = DPSGD(1.0, 0.1, 5, num_parameters=1000, sampler=Twice())
     truth = WorstCase().assess(run).measure(advantage).value
@@ -180,7 +183,7 @@ def test_a_condition_of_another_sampler_is_not_said_anew(twice: type[Sampler], m
 def test_a_sampler_without_a_condition_is_not_listed(monkeypatch) -> None:
     """One of another package ends each command in a line that names the package; see ``Registry``."""
     monkeypatch.setattr(Twice, "condition", "poisson-draws")
-    with pytest.raises(TypeError, match=r"^Twice.condition is no reticent.proofs.Kind$"):
+    with pytest.raises(TypeError, match=r"^Twice.condition is no reticent.kernel.proofs.Kind$"):
         SAMPLERS.add(Twice)
 
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from reticent.accountants import compose
-from reticent.accountants.compose import both_directions
-from reticent.accountants.steps import Step
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.pairs import AntipodalGaussianPair, GaussianPair, MixedPair
-from reticent.risk import advantage, epsilon_at_delta
+from reticent.kernel.accountants import compose
+from reticent.kernel.accountants.compose import both_directions
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import AntipodalGaussianPair, GaussianPair, Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
+from reticent.pairs import MixedPair
 from reticent.samplers import TruncatedPoisson
 from reticent.samplers.truncated_poisson import saturation
 

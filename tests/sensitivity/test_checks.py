@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from reticent.adversaries.attribute.record import Scope
-from reticent.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
+from reticent.kernel.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
 from reticent.sensitivity import GradientSensitivity, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import parse_config

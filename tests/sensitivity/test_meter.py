@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.sensitivity import GradientSensitivity, Precision, Route, SensitiveAttribute
 
 _LAST: dict = {}

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from reticent.errors import ReticentError, UnsupportedError
+from reticent.kernel.errors import ReticentError, UnsupportedError
 from reticent.sensitivity import GradientSensitivity, Precision, Route, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder
 from tests.sensitivity.hard_modules import Net, head, mlp

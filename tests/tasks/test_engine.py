@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from reticent.attacks.shadow import ShadowPlan, shadow_tasks, train_block, train_shadow_models
-from reticent.errors import UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.tasks import Dask, Local, Ray, Store, Task, execute
 from reticent.tasks.store import digest_of
 from reticent.training import parse_config

@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pytest
 
-from reticent.errors import ArtifactError, UnsupportedError
+from reticent.kernel.errors import ArtifactError, UnsupportedError
 from reticent.tasks import Dask, Store, Task, execute
 from tests.tasks.results import digest
 

@@ -10,7 +10,7 @@ import struct
 import numpy as np
 import pytest
 
-from reticent.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError
 from reticent.tasks import Store, Task, execute, read_json, read_tensors
 from reticent.tasks.files import tensors_bytes
 

@@ -9,8 +9,8 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from reticent.errors import ArtifactError
 from reticent.io.strict import canonical
+from reticent.kernel.errors import ArtifactError
 from reticent.tasks import Progress, Store, Task, execute, read_json, write_json
 from reticent.tasks.files import tensors_bytes
 

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from reticent.errors import WorkerError
+from reticent.kernel.errors import WorkerError
 from reticent.tasks import Dask, Local, Ray, Store, Task, execute
 from reticent.tasks.engines import processes
 

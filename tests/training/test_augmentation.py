@@ -8,7 +8,7 @@ import torch
 
 from reticent.attacks.shadow import ShadowPlan, shadow_tasks
 from reticent.data import Dataset
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.training import Settings, fit, parse_config, train
 from reticent.training.augmentation import Augmentation
 from reticent.training.config_models import ConvNetConfig, LogisticConfig

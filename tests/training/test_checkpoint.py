@@ -18,7 +18,7 @@ import torch
 from safetensors import safe_open
 
 from reticent.cli import main
-from reticent.errors import ArtifactError, UnsupportedError
+from reticent.kernel.errors import ArtifactError, UnsupportedError
 from reticent.training import load_run, train
 from reticent.training.checkpoint import Checkpoint
 from reticent.training.randomness import SeededSource

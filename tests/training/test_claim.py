@@ -7,9 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
-from reticent.accountants import compose
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage
+from reticent.kernel.accountants import compose
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage
 from reticent.training import Settings, fit
 from reticent.training.randomness import SeededSource, Stream
 

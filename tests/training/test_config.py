@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.errors import ArtifactError, ParameterError
+from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.training import load_config, parse_config, train
 
 CONFIGS = Path(__file__).parents[2] / "configs"

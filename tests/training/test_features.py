@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from reticent.data import Dataset
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.training import train
 from reticent.training.config import LearningRateConfig
 from reticent.training.config_data import PatchesConfig, RandomFeaturesConfig, ScatteringConfig

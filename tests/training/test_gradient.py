@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from reticent.errors import UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.training import Settings, fit
 from reticent.training.config_models import ConvNetConfig, LogisticConfig, MlpConfig
 from reticent.training.models import build_model

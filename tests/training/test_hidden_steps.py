@@ -14,18 +14,19 @@ import pytest
 
 import reticent as rt
 from reticent.adversaries import FinalModel
-from reticent.adversaries.from_ledger import assess_seen
 from reticent.certificates.build import certify_run, public
 from reticent.certificates.gate import check
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import Certificate
 from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.facts.hidden_steps import contraction
-from reticent.proofs import Claim, Status
+from reticent.kernel.adversaries.from_ledger import assess_seen
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.proofs import Claim, Status
+from reticent.kernel.samplers import Poisson
 from reticent.records.ledger import RunLedger
-from reticent.samplers import Cyclic, Poisson
+from reticent.samplers import Cyclic
 from reticent.training import train
 from reticent.training.features import length_note, normalised
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from reticent.data import ColumnGroup, ColumnKind
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.mechanisms.gradients import Gradients, Obstacle
 from reticent.training import train
 from reticent.training.factored import LinearModel

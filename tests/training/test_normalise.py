@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from reticent.attacks.glir import glir_audit
-from reticent.errors import ArtifactError, UnsupportedError
+from reticent.kernel.errors import ArtifactError, UnsupportedError
 from reticent.training import Settings, train
 from reticent.training.factored import LinearModel, unit_rows
 from reticent.training.loop import fit

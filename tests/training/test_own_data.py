@@ -14,7 +14,7 @@ import reticent as rt
 from reticent import facts
 from reticent.cli import main
 from reticent.data.own import Schema, load_table
-from reticent.errors import ArtifactError, DataError, ParameterError
+from reticent.kernel.errors import ArtifactError, DataError, ParameterError
 from reticent.training import load_run, parse_config, train
 
 pytestmark = pytest.mark.usefixtures("quick_documents")

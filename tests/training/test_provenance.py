@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import reticent as rt
 from reticent.certificates.schema import Certificate
 from reticent.cli import main
-from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import signature_of
+from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.records.ledger import RunLedger
 from reticent.signing.keys import key_id, load_private_key, load_public_key, write_key_pair
 from reticent.training.rundir import check_files

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from reticent.data import Dataset
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.training import parse_config, train
 from reticent.training.config_models import ResNet9Config
 from reticent.training.models import build_model, check_private_model

@@ -13,11 +13,12 @@ import torch
 
 import reticent
 from reticent import facts
-from reticent.errors import ArtifactError, NumericalError, ParameterError
-from reticent.mechanisms import DPSGD
-from reticent.proofs import Status
+from reticent.kernel.errors import ArtifactError, NumericalError, ParameterError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.proofs import Status
+from reticent.kernel.samplers import Poisson
 from reticent.records.ledger import RunLedger
-from reticent.samplers import Poisson, RandomAllocation
+from reticent.samplers import RandomAllocation
 from reticent.training import StopTraining, load_config, load_run, train
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from reticent.data.purchase import generate_baskets, load_purchase100
-from reticent.errors import ArtifactError, DataError, ParameterError, ReticentError
 from reticent.facts.steps import MOST_STEPS
+from reticent.kernel.errors import ArtifactError, DataError, ParameterError, ReticentError
 from reticent.records.ledger import RunLedger
 from reticent.training import load_run, parse_config, train
 from reticent.training.setup import make_settings

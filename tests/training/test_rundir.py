@@ -18,7 +18,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from reticent.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError
 from reticent.training import load_run, train
 
 FILES = ("ledger.json", "weights.safetensors", "trace/trace.json", "trace/steps-00000.safetensors")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.errors import ReticentError
+from reticent.kernel.errors import ReticentError
 from reticent.training import load_run, train
 
 FILES = ("manifest.json", "ledger.json", "weights.safetensors", "trace/trace.json", "trace/steps-00000.safetensors")

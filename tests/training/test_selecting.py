@@ -17,11 +17,11 @@ from scipy.stats import beta
 
 import reticent as rt
 from reticent.certificates.build import public
-from reticent.errors import ArtifactError, NumericalError, ParameterError
+from reticent.kernel.errors import ArtifactError, NumericalError, ParameterError
+from reticent.kernel.proofs import Status
 from reticent.mechanisms import OneOf
 from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.one_of import drawn_from
-from reticent.proofs import Status
 from reticent.training import load_run, rundir, selecting
 from reticent.training.run import Fitted
 from reticent.training.selecting import parse_selection, plan_selection, select

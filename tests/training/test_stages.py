@@ -12,8 +12,8 @@ from torch import nn
 import reticent as rt
 from reticent import facts
 from reticent.certificates.ledger_rules import contradictions
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Ledger
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Ledger
 from reticent.records.ledger import RunLedger
 from reticent.training import RunContext, Settings, fit, load_run, parse_config, train
 from reticent.training.randomness import SystemSource

@@ -7,10 +7,10 @@ import shutil
 import numpy as np
 import pytest
 
-from reticent.adversaries import WorstCase
-from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanisms import DPSGD, Ledger
-from reticent.risk import advantage, epsilon_at_delta
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.tasks import Local, Store, Task
 from reticent.training import load_run
 from reticent.training.sweep import make_grid, parse_axis, sweep

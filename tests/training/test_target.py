@@ -8,10 +8,10 @@ import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 
-from reticent import risk
-from reticent.accountants import compose
 from reticent.calibration import UnreachableError
-from reticent.mechanisms import Neighbouring
+from reticent.kernel import risk
+from reticent.kernel.accountants import compose
+from reticent.kernel.pairs import Neighbouring
 from reticent.training import train
 
 TARGETS = [

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.adversaries import ADVERSARIES, Relaxed, style_of
-from reticent.errors import ParameterError
-from reticent.styles import SPARE
+from reticent.adversaries import Relaxed
+from reticent.kernel.adversaries import ADVERSARIES, style_of
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.styles import SPARE
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
-from reticent.errors import MissingError, UnsupportedError, WorkerError, needing
+from reticent.kernel.errors import MissingError, UnsupportedError, WorkerError, needing
 
 BARE = """
 import importlib, json, pydoc, sys

@@ -16,8 +16,8 @@ import pytest
 
 import reticent as rt
 from reticent.auditing import Scores
-from reticent.errors import ParameterError, ReticentError, UnsupportedError
-from reticent.text import digits
+from reticent.kernel.errors import ParameterError, ReticentError, UnsupportedError
+from reticent.kernel.text import digits
 from reticent.verbs import Table
 from tests.certificates.ledgers import poisson
 
@@ -131,7 +131,7 @@ def test_a_wrong_name_is_answered_with_the_nearest(typed, nearest):
         (PLAN, {"sampler": "fixed-size"}, "write sampler=FixedSize\\(\\), got 'fixed-size'"),
         (PLAN, {"sampler": "fixed"}, "write sampler=FixedSize\\(\\), got 'fixed'"),
         (PLAN, {"sampler": "dice"}, "one of Poisson\\(\\), TruncatedPoisson\\(\\), .*Cyclic\\(\\), got 'dice'"),
-        (PLAN, {"unit": "client"}, "reticent.mechanisms.units.Unit: write unit=Unit.CLIENT, got"),
+        (PLAN, {"unit": "client"}, "reticent.kernel.mechanisms.units.Unit: write unit=Unit.CLIENT, got"),
         (rt.Relaxed, {"gradients": "linear-head"}, "write gradients=Gradients.LINEAR_HEAD, got"),
         (SCORES, {"design": "poplation"}, "write design=Design.POPULATION, got"),
     ],
@@ -186,7 +186,7 @@ def test_html_is_escaped_and_carries_no_colours():
 
 def test_json_is_strict_and_says_infinite_with_null():
     document = json.loads(rt.assess(rt.Gaussian(0.0)).to_json(), parse_constant=lambda text: pytest.fail(text))
-    assert document["schema"] == "reticent.risk/2"
+    assert document["schema"] == "reticent.kernel.risk/2"
     assert document["assessments"][0]["epsilon_at_delta"]["1e-05"]["value"] is None
 
 
@@ -287,7 +287,7 @@ def test_a_release_that_was_forgotten_is_asked_for():
 
 
 def test_certify_and_verify_a_mechanism(tmp_path):
-    from reticent.mechanisms import Gaussian
+    from reticent.kernel.mechanisms import Gaussian
 
     found = rt.certify(Gaussian(2.0), adversary="relaxed", subject="a sum")
     assert found.certificate.ledger is None

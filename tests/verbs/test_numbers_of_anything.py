@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent import facts, risk
+from reticent import facts
 from reticent.calibration.targets import TARGETS
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel import risk
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.samplers import FixedSize, Shuffled
 from tests.cli.calling import run
 
@@ -166,7 +167,8 @@ def test_lint_reads_events_and_mechanisms(tmp_path, capsys):
 
 def test_auditing_a_loop_without_torch_says_what_to_install():
     code = (
-        "import sys; sys.modules['torch'] = None; import reticent as rt; from reticent.errors import UnsupportedError\n"
+        "import sys; sys.modules['torch'] = None; import reticent as rt\n"
+        "from reticent.kernel.errors import UnsupportedError\n"
         "claim = rt.dpsgd(noise_multiplier=1.0, batch_size=5, dataset_size=50, epochs=1)\n"
         "try:\n    rt.audit_loop(print, claim)\n"
         "except UnsupportedError as error:\n    print(error)\n"

@@ -12,11 +12,11 @@ import yaml
 
 import reticent as rt
 from reticent import verbs
-from reticent.adversaries import ADVERSARIES
 from reticent.certificates.policy import Policy
-from reticent.proofs.bibtex import bibtex, program
-from reticent.proofs.references import PAPERS, THEOREMS
+from reticent.kernel.adversaries import ADVERSARIES
+from reticent.kernel.proofs.references import PAPERS, THEOREMS
 from reticent.verbs import Table
+from reticent.verbs.bibtex import bibtex, program
 from tests.docs.follow import ROOT
 
 pytestmark = pytest.mark.usefixtures("quick_documents")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import reticent as rt
-from reticent.mechanisms import Mechanism
+from reticent.kernel.mechanisms import Mechanism
 from reticent.samplers import Shuffled
 
 FULL = rt.DPSGD(1.1, 0.01, 1000, batch_size=64, dataset_size=6400, sampler=Shuffled(100))

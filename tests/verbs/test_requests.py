@@ -14,7 +14,7 @@ import pytest
 import reticent as rt
 from reticent import verbs
 from reticent.cli import main
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.verbs.request import SCHEMA, Request
 
 SCHEMAS = json.loads((Path(__file__).parents[2] / "docs/schema/request-1.schema.json").read_text())

@@ -26,8 +26,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.facts import Fact
+from reticent.kernel.samplers import Poisson
 from reticent.records.ledger import RunLedger
-from reticent.samplers import Poisson
 from reticent.watching.detectors.seeds import guessable
 from reticent.watching.optimisers import release_of
 from tests.fuzz.watch_oracle import Oracle, understated

@@ -10,10 +10,10 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset,
 
 import reticent as rt
 from reticent import facts, samplers
-from reticent.errors import ParameterError
 from reticent.facts.steps import Drawn, Source
-from reticent.mechanisms import DPSGD
-from reticent.proofs import Status
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.proofs import Status
 from reticent.training.randomness import SeededSource, Stream
 from reticent.watching import allocation
 from reticent.watching.allocation import RandomAllocation

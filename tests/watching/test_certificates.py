@@ -14,9 +14,9 @@ import reticent as rt
 from reticent import facts
 from reticent.certificates.schema import Certificate
 from reticent.cli import main
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.facts import Severity, all_facts
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
 from reticent.records.ledger import RunLedger
 from tests.watching.loops import (
     BATCH,

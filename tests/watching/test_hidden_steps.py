@@ -11,8 +11,8 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent.adversaries import FinalModel
-from reticent.errors import UnsupportedError
-from reticent.proofs import Claim
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.proofs import Claim
 from tests.watching.loops import RECORDS, Loop, passes, private, records
 
 pytestmark = [

@@ -6,7 +6,7 @@ import pytest
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.records.ledger import RunLedger
 from reticent.watching import live, models, optimisers
 from reticent.watching.detectors.draws import Drawing, Draws

@@ -10,8 +10,8 @@ from opacus import PrivacyEngine
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ArtifactError, ParameterError
 from reticent.facts.steps import Drawn
+from reticent.kernel.errors import ArtifactError, ParameterError
 from tests.watching.loops import NOISE, RATE, RECORDS, most_that_fits, network, reading, records
 
 transformers = pytest.importorskip("transformers")

@@ -14,9 +14,9 @@ from torch.utils.data import DataLoader
 import reticent as rt
 from reticent import facts
 from reticent.certificates.schema import Certificate, content_hash
-from reticent.errors import ParameterError
 from reticent.facts.steps import SamplerRecord, Segment
-from reticent.proofs import Claim, Status
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.proofs import Claim, Status
 from reticent.records.ledger import RunLedger
 from reticent.records.release import read
 from reticent.samplers import FixedSize, RandomAllocation, Shuffled

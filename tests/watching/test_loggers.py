@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import reticent as rt
-from reticent.errors import UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.watching import loggers
 from reticent.watching.session import Watch
 from tests.watching.loops import network

@@ -8,7 +8,7 @@ from torch import nn
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from tests.watching.loops import NOISE, faults, network, private, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")

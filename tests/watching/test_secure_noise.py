@@ -10,9 +10,9 @@ import torch
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import Generator
-from reticent.proofs import Status
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.proofs import Status
 from reticent.watching.secure_noise import normal
 from tests.watching.loops import NOISE, Loop, as_class, coins, network, passes, private, run
 

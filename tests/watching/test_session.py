@@ -18,9 +18,9 @@ from torch import nn
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError
 from reticent.facts.steps import Drawn, Source
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
 from reticent.records.ledger import RunLedger
 from reticent.samplers import Shuffled
 from reticent.watching.models import fingerprint

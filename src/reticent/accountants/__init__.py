@@ -1,7 +1,5 @@
-"""Accountants: many pairs, one curve, with a bound on each numerical error. One file per route; no mechanism here."""
+"""Routes beside those of the kernel, quick estimates, and closed forms: one file per route."""
 
-from reticent.accountants.compose import Composed as Composed
-from reticent.accountants.compose import certified_advantage as certified_advantage
-from reticent.accountants.compose import compose as compose
-from reticent.accountants.compose import worst_case as worst_case
-from reticent.accountants.mu_limits import mu_limits as mu_limits
+from reticent.kernel.lazy import attached
+
+__getattr__, __dir__, __all__ = attached(__name__)

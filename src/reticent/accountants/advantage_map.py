@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent import _check
 from reticent.accountants.step_losses import (
     CLOSER,
     DOUBT,
@@ -19,8 +18,9 @@ from reticent.accountants.step_losses import (
     frequencies_needed,
     last_size,
 )
-from reticent.pairs import Neighbouring
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel import checks
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 
 _BLOCK = 500_000  # elements of one array
 _DOUBTFUL = 0.02  # share of cells that may be interpolated
@@ -71,12 +71,12 @@ def advantage_map(
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    rates, noises = _check.probabilities(sample_rates=sample_rates), np.asarray(noise_multipliers, dtype=float)
+    rates, noises = checks.probabilities(sample_rates=sample_rates), np.asarray(noise_multipliers, dtype=float)
     inside, found = (rates > 0.0) & (rates < 1.0), np.full((len(noises), len(rates)), np.nan)
     for row, noise in zip(found, noises, strict=True):
         if noise > LEAST_NOISE:
             with np.errstate(all="ignore"):
-                row[inside] = _row(_check.positive(noise_multiplier=noise), rates[inside], steps, neighbouring)
+                row[inside] = _row(checks.positive(noise_multiplier=noise), rates[inside], steps, neighbouring)
     return found
 
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from reticent.curves._logs import EPS, OVERFLOW
-from reticent.errors import NumericalError
-from reticent.pairs.columns import Numbers
+from reticent.kernel.curves._logs import EPS, OVERFLOW
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs.columns import Numbers
 from reticent.pairs.transforms import Law
 
 _MAX_FREQUENCIES = 2**13

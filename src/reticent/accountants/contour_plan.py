@@ -14,9 +14,9 @@ import numpy as np
 
 from reticent.accountants.contour import Laws, Moments, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
-from reticent.accountants.grouped import MANY
-from reticent.errors import NumericalError
-from reticent.pairs.columns import Numbers
+from reticent.kernel.accountants.grouped import MANY
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs.columns import Numbers
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from reticent.pairs.strips import argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.curves._logs import EPS
-from reticent.errors import NumericalError
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel.curves._logs import EPS
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 
 _WIDEST, CELLS = 16.0, 3200  # standard deviations that the cells cover, and their number
 _MOST = 0.4  # survival above which differences of it lose digits

@@ -32,9 +32,9 @@ from reticent.accountants.step_losses import (
     last_size,
 )
 from reticent.accountants.tangents import Grid, first_grid, power_of
-from reticent.curves.binomial import log_masses
-from reticent.pairs import Neighbouring
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel.curves.binomial import log_masses
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 
 _FURTHEST = 20.0, 40.0  # largest threshold, in standard deviations of the loss: of a nearly normal one, of others
 _SEARCHES, _CELL = 3, np.linspace(0.0, 1.0, 21)  # of a grid around a root, at most; its ends of cells

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.accountants.contour import Contour, Enclosed
-from reticent.curves import LogErrors
-from reticent.curves._logs import TINY, log1mexp
+from reticent.kernel.curves import LogErrors
+from reticent.kernel.curves._logs import TINY, log1mexp
 
 _SLACK = 1e-12
 _BELOW_ONE = 1.0 - 1e-16  # keeps a complement above 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.one_direction import steps_of
-from reticent.accountants.steps import Release, Step
-from reticent.curves import TradeOff
-from reticent.curves.polygon import safest
-from reticent.errors import NumericalError
-from reticent.pairs import Neighbouring
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.accountants.steps import Release, Step
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.curves.polygon import safest
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs import Neighbouring
 
 _ROUGH = Lattice(width=1e-5, points=2**16)
 

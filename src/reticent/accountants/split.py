@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.accountants.lattice import FinerLattice, Lattice
-from reticent.accountants.route import Answer, Route
-from reticent.accountants.steps import Step, Steps
-from reticent.curves import LogErrors, TradeOff
-from reticent.curves._logs import log_sub
-from reticent.curves.polygon import Polygon, polygon_through
-from reticent.errors import NumericalError
-from reticent.pairs import CurvePair, LossMasses
+from reticent.kernel.accountants.lattice import FinerLattice, Lattice
+from reticent.kernel.accountants.route import Answer, Route
+from reticent.kernel.accountants.steps import Step, Steps
+from reticent.kernel.curves import LogErrors, TradeOff
+from reticent.kernel.curves._logs import log_sub
+from reticent.kernel.curves.polygon import Polygon, polygon_through
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs import CurvePair, LossMasses
 
 if TYPE_CHECKING:
-    from reticent.accountants.enclose import Findings
+    from reticent.kernel.accountants.enclose import Findings
 
 _STAGE = 300  # of how many equal parts the second stage consists
 _SIZES = np.geomspace(1e-12, 30.0, 1200)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.transforms import turned
 
 LOUDEST = 100.0  # standard deviation of the composed loss: all is disclosed

@@ -15,12 +15,12 @@ from reticent.accountants.contour import Contour, build_contour
 from reticent.accountants.contour_plan import DIGITS, Plan, Planned
 from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.readings import Block, read
-from reticent.accountants.route import Answer, Route, Single
-from reticent.accountants.steps import Step, Steps
-from reticent.curves import LogErrors
-from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
-from reticent.errors import NumericalError
-from reticent.pairs.base import Ends
+from reticent.kernel.accountants.route import Answer, Route, Single
+from reticent.kernel.accountants.steps import Step, Steps
+from reticent.kernel.curves import LogErrors
+from reticent.kernel.curves.polygon import Sides, mirrored, polygon_above, polygon_through
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs.base import Ends
 
 _GOAL, _ROUNDING = 1e-9, 2e-15  # sum of the errors of all frequencies at which nodes are fine enough; more per step
 _PLANNED = 46.0  # digits that the reach of the first nodes is planned for

@@ -5,6 +5,6 @@ needs is in a folder of its own (``relaxed``, ``game``). The composition of the 
 ``reticent.accountants``; attacks that run on a trained model are in ``reticent.attacks``.
 """
 
-from reticent.lazy import attached
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__)

@@ -10,10 +10,10 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from reticent.adversaries.base import ADVERSARIES, Adversary
-from reticent.errors import ArtifactError, ParameterError, ReticentError
+from reticent.kernel.adversaries.base import ADVERSARIES, Adversary
+from reticent.kernel.errors import ArtifactError, ParameterError, ReticentError
+from reticent.kernel.registry import Parameter, parameters_of
 from reticent.mechanisms.codec import value_of
-from reticent.registry import Parameter, parameters_of
 
 _MOST_POINTS = 4096
 

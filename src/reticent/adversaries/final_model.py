@@ -6,20 +6,21 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from reticent import _check
-from reticent.adversaries.base import Adversary, Assessment, Method
-from reticent.adversaries.worst_case import worst_case_proof
-from reticent.curves import GaussianTradeOff
-from reticent.curves.enclosure import Enclosure
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.messages import Message
-from reticent.proofs import Proof, Status, best, condition, without_repeats
-from reticent.registry import described
-from reticent.styles import Style
+from reticent.kernel import checks
+from reticent.kernel.adversaries.base import Adversary, Assessment, Method
+from reticent.kernel.adversaries.worst_case import worst_case_proof
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Proof, Status, best, condition, without_repeats
+from reticent.kernel.registry import described
+from reticent.kernel.styles import Style
 
 if TYPE_CHECKING:
-    from reticent.adversaries.witness import Witness
+    from reticent.kernel.adversaries.witness import Witness
 
 _ROUNDING = 1e-12  # relative: the closed forms are evaluated with expm1 and log1p, to a few units in the last place
 
@@ -76,11 +77,11 @@ class FinalModel(Adversary):
             wanted = "given, or else step_size with smoothness; one of the two"
             raise ParameterError("contraction", self.contraction, wanted)
         if self.contraction is not None:
-            _check.rate(contraction=self.contraction)
+            checks.rate(contraction=self.contraction)
         else:
-            _check.positive(step_size=self.step_size)
-            _check.non_negative(strong_convexity=self.strong_convexity)
-            if self.smoothness is None or _check.positive(smoothness=self.smoothness) < self.strong_convexity:
+            checks.positive(step_size=self.step_size)
+            checks.non_negative(strong_convexity=self.strong_convexity)
+            if self.smoothness is None or checks.positive(smoothness=self.smoothness) < self.strong_convexity:
                 raise ParameterError("smoothness", self.smoothness, "given with step_size, and >= strong_convexity")
             if self.factor > 1.0:
                 raise ParameterError("step_size", self.step_size, "at most 2 / smoothness: longer steps may diverge")

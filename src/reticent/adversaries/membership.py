@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reticent.accountants import closed_forms
-from reticent.adversaries.base import Adversary, Assessment, Method, Stated
-from reticent.adversaries.worst_case import worst_case_proof
-from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.messages import Message
-from reticent.proofs import Basis, Formula
-from reticent.samplers import Run
-from reticent.styles import Style
+from reticent.kernel.adversaries.base import Adversary, Assessment, Method, Stated
+from reticent.kernel.adversaries.worst_case import worst_case_proof
+from reticent.kernel.curves import GaussianTradeOff, TradeOff, from_advantage
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Basis, Formula
+from reticent.kernel.samplers import Run
+from reticent.kernel.styles import Style
 
 _MEANING = "CHERUBIN2024:Section 2"
 _SHAPE = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."

@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from reticent import _check
-from reticent.accountants import compose, worst_case
-from reticent.adversaries.base import Assessment, Method
 from reticent.adversaries.relaxed.adversary import Relaxed
 from reticent.adversaries.relaxed.direction_unknown import DIMENSION, GRADIENTS, KNOWN_SHARE, DirectionUnknown
-from reticent.adversaries.worst_case import worst_case_theorems
-from reticent.curves import Mixture, TradeOff
-from reticent.curves.enclosure import Enclosure
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel import checks
+from reticent.kernel.accountants import compose, worst_case
+from reticent.kernel.adversaries.base import Assessment, Method
+from reticent.kernel.adversaries.worst_case import worst_case_theorems
+from reticent.kernel.curves import Mixture, TradeOff
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Proof
+from reticent.kernel.registry import described
+from reticent.kernel.styles import Style
 from reticent.mechanisms.gradients import Gradients
-from reticent.messages import Figure, Message
-from reticent.proofs import Proof
-from reticent.registry import described
-from reticent.styles import Style
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Mixed(DirectionUnknown):
     infers: ClassVar[Message | str] = Message("infers.used-that-direction")
 
     def __post_init__(self) -> None:
-        _check.fraction(relaxed_probability=self.relaxed_probability)
+        checks.fraction(relaxed_probability=self.relaxed_probability)
         self._relaxed()
 
     def _relaxed(self) -> Relaxed:

@@ -12,17 +12,17 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, SerializationInfo, WithJsonSchema
 
-from reticent.adversaries.base import Assessment
 from reticent.adversaries.codec import parameters
-from reticent.curves.enclosure import Interval
-from reticent.mechanisms import Mechanism
+from reticent.kernel.adversaries.base import Assessment
+from reticent.kernel.curves.enclosure import Interval
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Message, from_json, said, to_json
+from reticent.kernel.proofs import CONDITIONS, Bearing, Condition, Status
+from reticent.kernel.risk import MU_FLOOR
+from reticent.kernel.risk.questions import MEASURES, Measure, Questions
 from reticent.mechanisms.codec import mechanism_record
-from reticent.messages import Message, from_json, said, to_json
-from reticent.proofs import CONDITIONS, Bearing, Condition, Status
-from reticent.risk import MU_FLOOR
-from reticent.risk.questions import MEASURES, Measure, Questions
 
-RISK_SCHEMA = "reticent.risk/2"
+RISK_SCHEMA = "reticent.kernel.risk/2"
 SPOKEN = {"english": True}
 """Context in which a report is printed: each message has its English, which nothing reads back."""
 
@@ -75,7 +75,7 @@ class ConditionRecord(Record):
     """Something that a number rests on, and who vouches for it.
 
     Attributes:
-        key: of ``reticent.proofs.CONDITIONS``.
+        key: of ``reticent.kernel.proofs.CONDITIONS``.
         status: ``checked``, ``declared`` or ``assumed``.
     """
 
@@ -93,7 +93,7 @@ class ConditionRecord(Record):
 
 
 class ConditionText(Record):
-    """What a condition says, for people, and what it is about: see ``reticent.proofs.Bearing``."""
+    """What a condition says, for people, and what it is about: see ``reticent.kernel.proofs.Bearing``."""
 
     says: Said
     about: Bearing

@@ -13,14 +13,15 @@ import numpy as np
 
 from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.profile import WorstCaseProfile
-from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
-from reticent.curves import Mixture, TradeOff
-from reticent.curves._logs import log1mexp
-from reticent.curves.polygon import Polygon, polygon_above
-from reticent.errors import ReticentError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.proofs import Formula
+from reticent.kernel.adversaries.base import Adversary, Assessment, Method
+from reticent.kernel.curves import Mixture, TradeOff
+from reticent.kernel.curves._logs import log1mexp
+from reticent.kernel.curves.polygon import Polygon, polygon_above
+from reticent.kernel.errors import ReticentError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Formula
 
 ACCURACY = 1e-4
 """By how much an error rate of the drawn worst case may differ from the exact one."""

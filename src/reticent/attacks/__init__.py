@@ -5,7 +5,7 @@ A file here attacks; what its scores prove is in ``reticent.auditing``, and what
 them is first used.
 """
 
-from reticent.errors import needing
-from reticent.lazy import attached
+from reticent.kernel.errors import needing
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__, around=lambda name: needing(f"reticent.attacks.{name}", "train"))

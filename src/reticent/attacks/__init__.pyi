@@ -1,4 +1,4 @@
-"""Every name of this package, and where it is read from: see ``reticent.lazy``."""
+"""Every name of this package, and where it is read from: see ``reticent.kernel.lazy``."""
 
 from reticent.attacks.base import ATTACKS as ATTACKS
 from reticent.attacks.base import Attack as Attack

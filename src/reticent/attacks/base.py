@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from reticent import _check
 from reticent.auditing.scores import Scores
-from reticent.registry import Registry
+from reticent.kernel import checks
+from reticent.kernel.registry import Registry
 from reticent.tasks import Engine, Local, Progress
 
 
@@ -56,10 +56,10 @@ class AttackSettings:
 
     def __post_init__(self) -> None:
         for name in ("records", "models", "canaries"):
-            _check.count(**{name: getattr(self, name)})
+            checks.count(**{name: getattr(self, name)})
         if self.timeout is not None:
-            _check.positive(timeout=self.timeout)
-        _check.seed(seed=self.seed)
+            checks.positive(timeout=self.timeout)
+        checks.seed(seed=self.seed)
 
 
 class Attack(ABC):

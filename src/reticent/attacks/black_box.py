@@ -19,7 +19,7 @@ from reticent.attacks.shadow_scores import lira_offline, lira_online, needed_sid
 from reticent.attacks.signals import scaled_confidence
 from reticent.auditing.scores import Design, MetaValue, Scores
 from reticent.data import Dataset
-from reticent.errors import ArtifactError, UnsupportedError
+from reticent.kernel.errors import ArtifactError, UnsupportedError
 from reticent.tasks import Store
 
 if TYPE_CHECKING:

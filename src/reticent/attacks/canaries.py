@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch.utils.data import TensorDataset
 
-from reticent import _check
 from reticent.attacks.white_box import (
     OVERSHOOT,
     Probe,
@@ -20,8 +19,9 @@ from reticent.attacks.white_box import (
     square_layers,
 )
 from reticent.auditing.scores import Design, MetaValue, Scores
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD
+from reticent.kernel import checks
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
 
 
 def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
@@ -71,7 +71,7 @@ class CanaryAudit:
             ParameterError: there are more canaries than records.
         """
         check_claim(claim)
-        layers = square_layers(_check.count(canaries=self.canaries))
+        layers = square_layers(checks.count(canaries=self.canaries))
         rng = np.random.default_rng(self.seed)
         coordinates = rng.permutation(sum(sizes(layers)))[: self.canaries]
         member = rng.random(self.canaries) < 0.5

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reticent.errors import ArtifactError
 from reticent.io import yaml
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import DPSGD
 
 _LARGEST_CLAIM = 4096
 _WHOLE = ("steps", "batch_size", "dataset_size")

@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpstrf
 
-from reticent.errors import NumericalError, ParameterError
+from reticent.kernel.errors import NumericalError, ParameterError
 
 _SMALLEST_PIVOT = 1e-10
 """Gradients in single precision: smaller conditional variances, relative to the variance, are rounding errors."""

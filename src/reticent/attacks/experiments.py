@@ -22,8 +22,8 @@ from reticent.attacks.white_box import (
     spread_records,
     square_layers,
 )
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
 
 LAYERS: Layers = ((12, 8), (8, 12), (1, 24), (12, 0))
 REPLAY = "replay "

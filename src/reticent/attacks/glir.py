@@ -19,8 +19,8 @@ from reticent.attacks import glir_statistics as statistics
 from reticent.attacks.covariance import Background
 from reticent.attacks.gradients import GradientMap, Sketch
 from reticent.auditing.scores import Design, MetaValue, Scores
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
 from reticent.training.config import Clipping
 from reticent.training.rundir import Run
 from reticent.training.trace import Trace

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from reticent import _check
 from reticent.attacks.covariance import Background
-from reticent.errors import ParameterError
-from reticent.samplers import INDEPENDENT, Sampler
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.samplers import INDEPENDENT, Sampler
 
 _WHOLE = 1e-9  # share of an epoch that counts as nothing missing
 _SKEWED, _HEAVY = 0.3, 0.5  # skewness and kurtosis of a batch sum beyond which it is not normal
@@ -50,10 +50,10 @@ class BatchDesign:
     sampler: Sampler = INDEPENDENT
 
     def __post_init__(self) -> None:
-        if _check.positive(batch_size=self.batch_size) <= 1.0:
+        if checks.positive(batch_size=self.batch_size) <= 1.0:
             raise ParameterError("batch_size", self.batch_size, "more than one record")
-        _check.rate(sample_rate=self.sample_rate)
-        _check.non_negative(noise=self.noise)
+        checks.rate(sample_rate=self.sample_rate)
+        checks.non_negative(noise=self.noise)
 
     @property
     def varies(self) -> bool:
@@ -144,7 +144,7 @@ def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
     Raises:
         ParameterError: ``rate`` is outside (0, 1].
     """
-    _check.rate(rate=rate)
+    checks.rate(rate=rate)
     missing = max(0.0, 1.0 - rate * len(in_batch))
     rows = np.log(rate) + np.asarray(in_batch, dtype=float)
     if missing > _WHOLE:

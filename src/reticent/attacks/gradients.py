@@ -11,8 +11,8 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from reticent import _check
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Sketch:
         Raises:
             ParameterError: ``size`` exceeds the number of coordinates, or either is below 1.
         """
-        if _check.count(size=size) > _check.count(dimension=dimension):
+        if checks.count(size=size) > checks.count(dimension=dimension):
             raise ParameterError("size", size, f"at most the number of coordinates, {dimension}")
         group = rng.permutation(dimension) % size
         sign = rng.choice([-1.0, 1.0], dimension) / np.sqrt(np.bincount(group, minlength=size)[group])
@@ -66,8 +66,8 @@ class GradientMap:
         chunk: int = 256,
     ) -> None:
         self.model, self.sketch = model, sketch
-        self.max_grad_norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
-        self._chunk = _check.count(chunk=chunk)
+        self.max_grad_norm = None if max_grad_norm is None else checks.positive(max_grad_norm=max_grad_norm)
+        self._chunk = checks.count(chunk=chunk)
         self._names = [name for name, p in model.named_parameters() if p.requires_grad]
         self._shapes = [p.shape for p in model.parameters() if p.requires_grad]
         self._fixed = {name: p.detach() for name, p in model.named_parameters() if not p.requires_grad}

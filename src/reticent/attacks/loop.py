@@ -19,12 +19,12 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from reticent import _check
 from reticent.attacks.experiments import Experiment, experiments
 from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, judge
 from reticent.attacks.white_box import Released, TrainFunction
-from reticent.errors import ParameterError, ReticentError, WorkerError
-from reticent.mechanisms import DPSGD
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError, ReticentError, WorkerError
+from reticent.kernel.mechanisms import DPSGD
 from reticent.tasks.engines import processes
 
 
@@ -58,8 +58,8 @@ def audit_loop(
         ParameterError: the claim lacks sizes or noise, or what the loop released does not fit it.
         WorkerError: the loop failed, or the process in which it ran was killed; one line says where.
     """
-    _check.count(workers=workers)
-    _check.open_fraction(significance=significance)
+    checks.count(workers=workers)
+    checks.open_fraction(significance=significance)
     setup = experiments(claim, seed)
     runs: list[Any] = [None] * len(setup)
     with processes(workers) as executor:

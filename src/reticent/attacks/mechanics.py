@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reticent import _check
 from reticent.attacks import short_gradients
 from reticent.attacks.diagnosis import likely_fault
 from reticent.attacks.experiments import LAYERS, REPLAY, Experiment, experiments
@@ -45,8 +44,9 @@ from reticent.attacks.sum_checks import (
     spread_effect,
 )
 from reticent.attacks.white_box import Released, TrainFunction, sizes, spread_records
-from reticent.mechanisms import DPSGD
-from reticent.text import Brief, html_table
+from reticent.kernel import checks
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.text import Brief, html_table
 
 SIGNIFICANCE = 0.001
 """Probability of accusing a correct loop, unless another is asked for: all tests of one audit together."""
@@ -140,7 +140,7 @@ def judge(
     Raises:
         ParameterError: ``significance`` is outside (0, 1).
     """
-    _check.open_fraction(significance=significance)
+    checks.open_fraction(significance=significance)
     claim = setup[0].claim
     level, records = claim.noise_multiplier, claim.dataset_size or 0
     seen = {experiment.name: run for experiment, run in zip(setup, runs, strict=True)}
@@ -155,7 +155,7 @@ def judge(
     batch, counted = chorus[:, 0] / size, replace(claim, noise_multiplier=level / size)
     followed = len(Plan.of(claim.sample_rate, claim.steps, records).records)
     participation = np.stack([run.sums for one, run in zip(setup, runs, strict=True) if one.name == "participation"])
-    checks = (
+    found = (
         noise_scale(noise),
         noise_shape(noise),
         noise_tails(noise, second, beside, under),
@@ -175,5 +175,5 @@ def judge(
         *replayed.checks,
     )
     if size < 1.0:
-        checks = (*checks, Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
-    return MechanicsReport(checks, significance)
+        found = (*found, Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
+    return MechanicsReport(found, significance)

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from reticent.attacks.white_box import check_claim
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 from reticent.training import RunContext, Settings, Step, StepHook, Update, fit
 from reticent.training.randomness import SystemSource
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from reticent.errors import ArtifactError, DataError
+from reticent.kernel.errors import ArtifactError, DataError
 from reticent.training.run import accuracy_and_loss
 from reticent.training.rundir import WEIGHTS, Run
 

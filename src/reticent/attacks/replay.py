@@ -26,7 +26,7 @@ import torch
 
 from reticent.attacks.participation import Check
 from reticent.attacks.white_box import Layers, Released, dirac_records, usable
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 STEPS = 64
 """Steps of a replay, at most."""

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from reticent import _check
 from reticent.attacks.base import AttackSettings
 from reticent.attacks.shadow_training import BLOCK, ShadowBlock, members_of
 from reticent.attacks.stacked import is_mlp
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.tasks import Store, Task, execute
 from reticent.tasks.store import digest_of
 from reticent.training.config import Clipping, TrainConfig
@@ -52,9 +52,9 @@ class ShadowPlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if _check.count(models=self.models) < 2:
+        if checks.count(models=self.models) < 2:
             raise ParameterError("models", self.models, "a whole number >= 2")
-        _check.count(train_size=self.train_size)
+        checks.count(train_size=self.train_size)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
-from reticent import _check
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
 
 _ENOUGH_FOR_OWN_VARIANCE = 32
 _LEAST_VARIANCE = 1e-12  # of the mean square: where all models agree to the last digit
@@ -128,7 +128,7 @@ def _log_mean_probability(log_p: np.ndarray, included: np.ndarray, offline_share
     outside = _log_mean(log_p, ~included)
     if offline_share is None:
         return np.logaddexp(outside, _log_mean(log_p, included)) - np.log(2.0)
-    share = _check.fraction(offline_share=offline_share)
+    share = checks.fraction(offline_share=offline_share)
     return np.log(0.5 * ((1.0 + share) * np.exp(outside) + 1.0 - share))
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from reticent.attacks.participation import SPARE, Check, Plan
 from reticent.attacks.white_box import Layers, dirac_records, square_layers
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 NOISE = 0.001
 """Noise multiplier of the run."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 
 
 def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> np.ndarray:

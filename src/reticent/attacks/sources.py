@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from reticent.auditing import Design, Scores, import_lira, import_privacy_meter, load_scores
-from reticent.errors import ArtifactError, ParameterError
-from reticent.text import one_of
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import one_of
 from reticent.training.rundir import check_run_folder
 
 FORMATS = ("auto", "run", "scores", "lira", "privacy-meter")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from reticent.errors import UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 
 _CLIP_MARGIN = 1e-6
 """Added to a norm before dividing, as Opacus does."""

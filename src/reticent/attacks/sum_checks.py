@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from reticent.attacks.participation import Check, two_sided, worst_of
 from reticent.attacks.replay import CERTAIN
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 
 _TAILS = [1e-18, 1.0 - 1e-16]  # quantiles of a binomial law between which it is summed
 _CUTS = (0.05, 0.2, 0.8, 0.95)

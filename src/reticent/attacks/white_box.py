@@ -21,9 +21,9 @@ from torch import nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.data import TensorDataset
 
-from reticent import _check
-from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
 
 OVERSHOOT = 100.0
 """Norm of a canary's gradient before clipping, in clip norms."""
@@ -263,7 +263,7 @@ def check_claim(claim: DPSGD) -> None:
     claim.one_record("an audit of a loop")
     if claim.batch_size is None or claim.dataset_size is None:
         raise ParameterError("claim", claim, "with batch_size and dataset_size")
-    _check.positive(noise_multiplier=claim.noise_multiplier)
+    checks.positive(noise_multiplier=claim.noise_multiplier)
 
 
 def square_layers(dimension: int) -> Layers:

@@ -3,6 +3,6 @@
 A file here judges scores and knows no model, record or run; attacks that produce scores are in ``reticent.attacks``.
 """
 
-from reticent.lazy import attached
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__)

@@ -1,4 +1,4 @@
-"""Every name of this package, and where it is read from: see ``reticent.lazy``."""
+"""Every name of this package, and where it is read from: see ``reticent.kernel.lazy``."""
 
 from reticent.auditing.curve import EmpiricalTradeOff as EmpiricalTradeOff
 from reticent.auditing.curve import empirical_trade_off as empirical_trade_off

@@ -14,8 +14,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from reticent.curves import TradeOff
-from reticent.curves.polygon import log_deltas, polygon_above
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.curves.polygon import log_deltas, polygon_above
 
 _SMALLEST_RATE = np.log(1e-40)
 _LARGEST_LOG_RATIO = 500.0

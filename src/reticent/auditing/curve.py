@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent import _check
 from reticent.auditing.intervals import Measured, dkw_radius
 from reticent.auditing.lower_bounds import notes_on
 from reticent.auditing.scores import Scores
-from reticent.proofs.references import cite
+from reticent.kernel import checks
+from reticent.kernel.proofs.references import cite
 
 _POINTS_IN_JSON = 201
 
@@ -32,7 +32,7 @@ class EmpiricalTradeOff(Measured):
         alpha_radius, beta_radius: half widths of the band in both directions.
         confidence: simultaneous over all thresholds.
         notes: conditions, one sentence each.
-        theorems: keys of ``reticent.proofs.references``.
+        theorems: keys of ``reticent.kernel.proofs.references``.
     """
 
     alpha: np.ndarray
@@ -62,7 +62,7 @@ class EmpiricalTradeOff(Measured):
 
     def _step(self, starts: np.ndarray, values: np.ndarray, alpha: ArrayLike) -> np.ndarray:
         """Value of the last start at or before ``alpha``; 1 before the first."""
-        index = np.searchsorted(starts, _check.probabilities(alpha=alpha), side="right")
+        index = np.searchsorted(starts, checks.probabilities(alpha=alpha), side="right")
         return np.append(1.0, values)[index]
 
 
@@ -72,7 +72,7 @@ def empirical_trade_off(scores: Scores, confidence: float = 0.95) -> EmpiricalTr
     Raises:
         ParameterError: ``confidence`` is not in (0, 1).
     """
-    half = 0.5 * (1.0 - _check.open_fraction(confidence=confidence))
+    half = 0.5 * (1.0 - checks.open_fraction(confidence=confidence))
     rising = np.unique(np.concatenate([scores.member, scores.non_member]))  # sorted questions are answered fast
     above = len(scores.non_member) - np.searchsorted(np.sort(scores.non_member), rising, side="right")[::-1]
     missed = np.searchsorted(np.sort(scores.member), rising, side="right")[::-1]

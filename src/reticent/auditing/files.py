@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from reticent.auditing.scores import ONE, Design, MetaValue, Scores
-from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io import files, strict
 from reticent.io.npz import read_arrays
+from reticent.kernel.errors import ArtifactError, ParameterError, needing
 
 _MOST_BYTES = 1 << 28
 MOST_SCORES = 10_000_000

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from reticent.auditing.scores import Scores
-from reticent.errors import ArtifactError, ParameterError
 from reticent.io.npz import read_arrays, read_npy
+from reticent.kernel.errors import ArtifactError, ParameterError
 
 _MOST_BYTES = 1 << 30
 _LIRA_FOLDER = re.compile(r"experiment[-_](\d+)_of_(\d+)")

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-from reticent import _check
-from reticent.proofs import Claim
+from reticent.kernel import checks
+from reticent.kernel.proofs import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +98,5 @@ def dkw_radius(trials: int, significance: float) -> float:
     Dvoretzky, Kiefer and Wolfowitz with the constant of Massart (1990): the largest distance exceeds
     ``r`` with probability at most 2 exp(-2 n r^2), for every distribution, with ties or without.
     """
-    _check.count(trials=trials)
-    return math.sqrt(math.log(2.0 / _check.open_fraction(significance=significance)) / (2.0 * trials))
+    checks.count(trials=trials)
+    return math.sqrt(math.log(2.0 / checks.open_fraction(significance=significance)) / (2.0 * trials))

@@ -19,7 +19,7 @@ from scipy.special import bdtr
 
 from reticent.auditing.claims import Evidence, Ordering, Tested, probits
 from reticent.auditing.intervals import lower_proportion, upper_proportion
-from reticent.curves import binomial
+from reticent.kernel.curves import binomial
 
 _TIE = 1e-9
 _SPENT = 0.1

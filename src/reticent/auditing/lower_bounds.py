@@ -14,7 +14,6 @@ from enum import StrEnum
 
 import numpy as np
 
-from reticent import _check
 from reticent.auditing.claims import (
     ApproximateDP,
     GaussianClaim,
@@ -29,8 +28,9 @@ from reticent.auditing.joint import FixedCounts
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import BetweenValues, NormalScores, RankCounts, Ranks, ThresholdRule
-from reticent.curves import GaussianTradeOff
-from reticent.proofs.references import cite
+from reticent.kernel import checks
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.proofs.references import cite
 
 _LARGEST_EPSILON = 500.0
 _LARGEST_MU = 60.0
@@ -69,7 +69,7 @@ class LowerBound(Measured):
         rule: how thresholds were chosen, in words.
         delta: the delta that goes with epsilon, else None.
         thresholds: the thresholds that were counted.
-        theorems: keys of ``reticent.proofs.references``.
+        theorems: keys of ``reticent.kernel.proofs.references``.
         notes: conditions, one sentence each.
     """
 
@@ -126,7 +126,7 @@ def audit_epsilon(
     Raises:
         ParameterError: ``delta`` or ``confidence`` is outside its domain.
     """
-    delta = _check.fraction(delta=delta)
+    delta = checks.fraction(delta=delta)
     family = _Family(
         Quantity.EPSILON,
         lambda e: ApproximateDP(e, delta),
@@ -160,7 +160,7 @@ def audit_epsilon_if_gaussian(
     Far tighter than ``audit_epsilon`` at small ``delta``, because the bound on mu may come from any
     threshold. Not a bound for releases with another curve, and the result says so.
     """
-    delta = _check.open_fraction(delta=delta)
+    delta = checks.open_fraction(delta=delta)
     mu = audit_mu(scores, rule, confidence)
     notes = ("Holds only if the trade-off curve of the release is Gaussian.", *mu.notes)
     return replace(
@@ -189,7 +189,7 @@ def least_epsilon(alpha: np.ndarray, beta: np.ndarray, delta: float) -> np.ndarr
 
 def _bound(family: _Family, scores: Scores, rule: ThresholdRule | None, confidence: float) -> LowerBound:
     """By RETICENT:audit-thresholds, RETICENT:audit-ranks or RETICENT:audit-normal-scores; a union bound over pieces."""
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    significance = 1.0 - checks.open_fraction(confidence=confidence)
 
     def shown_by(chosen: ThresholdRule) -> Shares:
         return tuple((piece, share * significance) for piece, share in chosen.evidence(scores, family.of_rates))

@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import bdtrc, betaincinv, ndtr
 
-from reticent import _check
 from reticent.auditing.claims import (
     ApproximateDP,
     GaussianClaim,
@@ -27,9 +26,10 @@ from reticent.auditing.joint import SMALLEST_P
 from reticent.auditing.lower_bounds import LowerBound, Quantity
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.ties import SHARE, Edge, right_guesses
-from reticent.curves import GaussianTradeOff, TradeOff, symmetrised
-from reticent.errors import ParameterError
-from reticent.proofs.references import cite
+from reticent.kernel import checks
+from reticent.kernel.curves import GaussianTradeOff, TradeOff, symmetrised
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.proofs.references import cite
 
 _STALLED = 1.0 + 1e-12
 """Growth below rounding counts as none: on the side of not rejecting."""
@@ -61,7 +61,7 @@ class Guesses:
     @classmethod
     def share(cls, canaries: int, share: float) -> Guesses:
         """Guess on the outer ``share`` of the canaries, half of it on each side."""
-        each = max(1, int(0.5 * _check.rate(share=share) * canaries))
+        each = max(1, int(0.5 * checks.rate(share=share) * canaries))
         return cls(each, each)
 
     @classmethod
@@ -135,7 +135,7 @@ def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float
     guesses that delta turned; its mean is at most canaries * delta * (1 - q), and it may depend on B in any way. The
     largest P(B + F >= correct) spends that mean where B is nearest to ``correct`` (docs/theory/auditing.md).
     """
-    epsilon, delta = _check.non_negative(epsilon=epsilon), _check.fraction(delta=delta)
+    epsilon, delta = checks.non_negative(epsilon=epsilon), checks.fraction(delta=delta)
     wrong = 1.0 / (1.0 + np.exp(epsilon))
     budget = counts.canaries * delta * wrong * (1.0 + 1e-9)
     # How far B is lifted: the least k whose cost, E[correct - B; correct - k <= B < correct], exceeds the budget.
@@ -174,7 +174,7 @@ def audit_epsilon_one_run(
         guesses: fixed in advance; ``Guesses.planned`` by default.
         confidence: in (0, 1).
     """
-    delta, significance = _check.fraction(delta=delta), SHARE * (1.0 - _check.open_fraction(confidence=confidence))
+    delta, significance = checks.fraction(delta=delta), SHARE * (1.0 - checks.open_fraction(confidence=confidence))
     counts = count_guesses(scores, guesses or Guesses.planned(len(scores), None, confidence))
     value, ceiling = (_epsilon_bound(each, delta, significance) for each in (counts, counts.perfect))
     return LowerBound(Quantity.EPSILON, value, ceiling, confidence, counts.rule, delta, (), cite(*THEOREMS[::-1]))
@@ -207,7 +207,7 @@ def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) ->
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu from one run, by f-DP, or by guesses where that is larger; as ``audit_epsilon_one_run``."""
-    significance = SHARE * (1.0 - _check.open_fraction(confidence=confidence))
+    significance = SHARE * (1.0 - checks.open_fraction(confidence=confidence))
     counts = count_guesses(scores, guesses or Guesses.planned(len(scores), None, confidence))
     value, ceiling = (_mu_bound(each, significance) for each in (counts, counts.perfect))
     return LowerBound(Quantity.MU, value, ceiling, confidence, counts.rule, None, (), cite(*THEOREMS))

@@ -16,17 +16,17 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import bdtr
 
-from reticent import _check
 from reticent.auditing.claims import TangentTable, Tested
 from reticent.auditing.intervals import Measured
 from reticent.auditing.one_run import GuessCounts
 from reticent.auditing.one_run import rejects as one_run_rejects
 from reticent.auditing.thresholds import RankCounts, beta_cells, rank_for
 from reticent.auditing.ties import SHARE
-from reticent.curves import TradeOff, symmetrised
-from reticent.errors import UnsupportedError
-from reticent.proofs import Claim
-from reticent.proofs.references import cite
+from reticent.kernel import checks
+from reticent.kernel.curves import TradeOff, symmetrised
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.proofs import Claim
+from reticent.kernel.proofs.references import cite
 
 _LARGEST = 1 << 20
 _LARGEST_ONE_RUN = 1 << 14
@@ -53,7 +53,7 @@ class Plan(Measured):
         power: probability that this audit refutes the claim; at least the power asked for.
         level: false positive rate of the threshold to use: ``Ranks((level,))``; None for one run.
         confidence: of the test.
-        theorems: keys of ``reticent.proofs.references``.
+        theorems: keys of ``reticent.kernel.proofs.references``.
         claim: ``Claim.ESTIMATE``: power holds for the stated truth and the best attack on it.
     """
 
@@ -84,8 +84,8 @@ def plan_audit(
         UnsupportedError: the truth is nowhere below the claim, or no audit of a million scores (one run:
             sixteen thousand canaries) reaches the power.
     """
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
-    power = _check.open_fraction(power=power)
+    significance = 1.0 - checks.open_fraction(confidence=confidence)
+    power = checks.open_fraction(power=power)
     level, excess = best_level(claimed, truth)
     if excess <= 1e-9:
         raise UnsupportedError("the truth is nowhere below the claimed curve: no audit can distinguish them")

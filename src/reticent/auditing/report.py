@@ -16,8 +16,8 @@ from reticent.auditing.scores import Design, Scores
 from reticent.auditing.statistics import STATISTICS, Asked
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
-from reticent.curves import TradeOff
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
 
 SCHEMA = "reticent.audit/1"
 DEFAULT_FPRS = (0.001, 0.01, 0.1)

@@ -8,10 +8,10 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from scipy.special import betainc, betaincc, ndtri, rel_entr
 
-from reticent import _check
 from reticent.auditing.intervals import ConfidenceInterval, Validity, lower_proportion, upper_proportion
 from reticent.auditing.scores import Scores
-from reticent.errors import UnsupportedError
+from reticent.kernel import checks
+from reticent.kernel.errors import UnsupportedError
 
 
 def auc_interval(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
@@ -23,7 +23,7 @@ def auc_interval(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval
 
     By RETICENT:audit-auc.
     """
-    half = 0.5 * (1.0 - _check.open_fraction(confidence=confidence))
+    half = 0.5 * (1.0 - checks.open_fraction(confidence=confidence))
     value = _auc(scores.member, scores.non_member)
     limit = -math.log(half) / min(len(scores.member), len(scores.non_member))
     lower, upper = _lower_end(value, limit), 1.0 - _lower_end(1.0 - value, limit)
@@ -37,7 +37,7 @@ def delong(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
         UnsupportedError: the variance estimate is 0 (perfect separation, equal scores, or a sample of one): the
             normal approximation says nothing there; use ``auc_interval``.
     """
-    z = float(-ndtri(0.5 * (1.0 - _check.open_fraction(confidence=confidence))))
+    z = float(-ndtri(0.5 * (1.0 - checks.open_fraction(confidence=confidence))))
     m, n = len(scores.member), len(scores.non_member)
     value = _auc(scores.member, scores.non_member)
     if min(m, n) < 2 or value in (0.0, 1.0):
@@ -66,8 +66,8 @@ def tpr_interval(scores: Scores, fpr: float, confidence: float = 0.95) -> Confid
         fpr: in (0, 1), a probability and not a percentage.
         confidence: in (0, 1).
     """
-    fpr = _check.open_fraction(fpr=fpr)
-    half = 0.5 * (1.0 - _check.open_fraction(confidence=confidence))
+    fpr = checks.open_fraction(fpr=fpr)
+    half = 0.5 * (1.0 - checks.open_fraction(confidence=confidence))
     ordered = np.sort(scores.non_member)[::-1]
     n, m = len(ordered), len(scores.member)
 

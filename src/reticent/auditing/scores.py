@@ -11,8 +11,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent import _check
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
 
 ONE = "one number for each record, larger for members, such as minus its loss; class probabilities are several"
 """What a score is, for who gives something else."""
@@ -55,7 +55,7 @@ class Scores:
     def __post_init__(self) -> None:
         member = _clean("member", self.member)
         non_member = _clean("non_member", self.non_member)
-        _check.strict_member(Design, design=self.design)
+        checks.strict_member(Design, design=self.design)
         object.__setattr__(self, "member", member)
         object.__setattr__(self, "non_member", non_member)
         object.__setattr__(self, "meta", MappingProxyType(_plain(self.meta)))

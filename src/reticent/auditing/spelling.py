@@ -6,7 +6,7 @@ import numpy as np
 
 from reticent.auditing.one_run import Guesses
 from reticent.auditing.thresholds import Bonferroni, Given, NormalScores, Ranks, Split, ThresholdRule
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 
 
 def rule_of(text: str, seed: int) -> ThresholdRule:

@@ -16,7 +16,7 @@ from reticent.auditing.lower_bounds import (
 from reticent.auditing.one_run import Guesses, audit_epsilon_one_run, audit_mu_one_run
 from reticent.auditing.scores import Design, Scores
 from reticent.auditing.thresholds import ThresholdRule
-from reticent.registry import Registry
+from reticent.kernel.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import bdtr, betaincinv, ndtr
 
-from reticent import _check
 from reticent.auditing.claims import Evidence, Ordering, Shares, Tested
 from reticent.auditing.intervals import upper_proportion
 from reticent.auditing.joint import FixedCounts
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.scores import Scores
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
 
 _CELLS = 1024
 _REACH = 8.0
@@ -96,7 +96,7 @@ class Given(ThresholdRule):
     threshold: float
 
     def __post_init__(self) -> None:
-        _check.finite(threshold=self.threshold)
+        checks.finite(threshold=self.threshold)
 
     def __str__(self) -> str:
         return _spelled("given", self.threshold)
@@ -154,7 +154,7 @@ class Split(ThresholdRule):
     rng: np.random.Generator = field(repr=False)
 
     def __post_init__(self) -> None:
-        _check.open_fraction(fraction=self.fraction)
+        checks.open_fraction(fraction=self.fraction)
 
     def __str__(self) -> str:
         return _spelled("split", self.fraction)
@@ -184,7 +184,7 @@ class Ranks(ThresholdRule):
         if not self.levels:
             raise ParameterError("levels", self.levels, "at least one false positive rate")
         for level in self.levels:
-            _check.open_fraction(levels=level)
+            checks.open_fraction(levels=level)
 
     def __str__(self) -> str:
         return _spelled("ranks", *self.levels)

@@ -8,7 +8,6 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import ndtri
 
-from reticent import _check
 from reticent.auditing.claims import GaussianClaim, Shares, TangentTable, Tested
 from reticent.auditing.intervals import Measured
 from reticent.auditing.joint import SMALLEST_P
@@ -16,9 +15,10 @@ from reticent.auditing.lower_bounds import notes_on, perfect
 from reticent.auditing.one_run import THEOREMS, Guesses, count_guesses, curve_p_value
 from reticent.auditing.scores import Scores
 from reticent.auditing.thresholds import BetweenValues, NormalScores, ThresholdRule
-from reticent.curves import GaussianTradeOff, TradeOff
-from reticent.proofs.references import cite
-from reticent.text import digits
+from reticent.kernel import checks
+from reticent.kernel.curves import GaussianTradeOff, TradeOff
+from reticent.kernel.proofs.references import cite
+from reticent.kernel.text import digits
 
 
 class Finding(StrEnum):
@@ -46,7 +46,7 @@ class Verdict(Measured):
         guessing_p_value: the same p-value for the claim "no leakage at all".
         perfect_p_value: the p-value that perfect leakage would have given.
         reason: one sentence for people.
-        theorems: keys of ``reticent.proofs.references``.
+        theorems: keys of ``reticent.kernel.proofs.references``.
         notes: conditions, one sentence each.
     """
 
@@ -123,7 +123,7 @@ def judge_p_values(
     notes: tuple[str, ...],
 ) -> Verdict:
     """The finding that follows from the p-values of the claim, of guessing, and of perfect leakage."""
-    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    significance = 1.0 - checks.open_fraction(confidence=confidence)
     refuted_at = None
     if p_value <= significance:
         finding, refuted_at = Finding.INCONSISTENT, 1.0 - p_value

@@ -13,13 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.accountants import Composed, mu_limits
 from reticent.accountants.profile import WorstCaseProfile
-from reticent.adversaries import Adversary, Interval, Method
 from reticent.adversaries.relaxed.sign import Part, unknown_sign
 from reticent.calibration.targets import Advantage, Mu, Target, mapped
-from reticent.curves import from_advantage
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.kernel.accountants import Composed, mu_limits
+from reticent.kernel.adversaries import Adversary, Method
+from reticent.kernel.curves import from_advantage
+from reticent.kernel.curves.enclosure import Interval
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.pairs import Neighbouring
 
 _LEAST_NOISE = 0.1
 _SMOOTH = 1.0  # kurtosis of the loss above which points other than 0 cost as much as the curve

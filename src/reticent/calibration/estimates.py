@@ -9,18 +9,19 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.accountants import closed_forms
-from reticent.accountants.one_direction import one_run
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.rough import rough_curve
 from reticent.accountants.tangents import power_of
-from reticent.adversaries.base import Hidden
 from reticent.adversaries.relaxed.dimension import relaxed_estimate
 from reticent.adversaries.relaxed.sign import quick_sign_estimate
 from reticent.calibration.gaussian import LARGEST_MU, clipped, mu_at
 from reticent.calibration.scale import log_clt_mu
 from reticent.calibration.targets import EpsilonAtDelta, Target
-from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.kernel.accountants.one_direction import one_run
+from reticent.kernel.adversaries.base import Hidden
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.pairs import Neighbouring
 from reticent.pairs.selected import best_delta
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all

@@ -11,8 +11,8 @@ import math
 
 from scipy.special import erfinv, log_ndtr, ndtri_exp
 
-from reticent.curves._logs import HALF_LOG_TWO_PI, OVERFLOW
-from reticent.curves.gaussian import mills_ratio
+from reticent.kernel.curves._logs import HALF_LOG_TWO_PI, OVERFLOW
+from reticent.kernel.curves.gaussian import mills_ratio
 
 LEAST_MU, LARGEST_MU = 1e-60, 1e60  # instead of 0 and infinity: further than any release is
 ROOT_EIGHT = 2.8284271247461903

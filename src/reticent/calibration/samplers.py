@@ -6,14 +6,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reticent import _check
-from reticent.adversaries import Adversary, Method
 from reticent.calibration.solve import Calibration, UnreachableError, calibrate
 from reticent.calibration.targets import Target
 from reticent.calibration.unknowns import NoiseMultiplier
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.samplers import SAMPLERS, Sampler
+from reticent.kernel import checks
+from reticent.kernel.adversaries import Adversary, Method
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.samplers import SAMPLERS, Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,10 @@ class Plan:
     memory: int | None = None
 
     def __post_init__(self) -> None:
-        _check.count(dataset_size=self.dataset_size)
-        _check.positive(epochs=self.epochs)
+        checks.count(dataset_size=self.dataset_size)
+        checks.positive(epochs=self.epochs)
         if self.memory is not None:
-            _check.count(memory=self.memory)
+            checks.count(memory=self.memory)
 
     def run(self, sampler: type[Sampler], batch_size: int) -> DPSGD:
         """The run, with any noise. A loader that makes passes keeps its last batch, as that of torch does.
@@ -85,7 +86,7 @@ class Plan:
         """
         if not batch_size <= self.dataset_size:
             raise ParameterError("batch_size", batch_size, f"at most the dataset size, {self.dataset_size}")
-        drawn = sampler.planned(-(-self.dataset_size // _check.count(batch_size=batch_size)), self.memory)
+        drawn = sampler.planned(-(-self.dataset_size // checks.count(batch_size=batch_size)), self.memory)
         sizes = {"batch_size": batch_size, "dataset_size": self.dataset_size, "epochs": self.epochs}
         return DPSGD(**DPSGD.resolved({"noise_multiplier": 1.0, "sampler": drawn, **sizes}))
 

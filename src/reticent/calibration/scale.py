@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from reticent.accountants import closed_forms
 from reticent.calibration.unknowns import NoiseMultiplier, Unknown
-from reticent.curves._thresholds import halved
-from reticent.errors import ParameterError
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.base import LARGEST, SMALLEST
+from reticent.kernel.curves._thresholds import halved
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.mechanisms.base import LARGEST, SMALLEST
+from reticent.kernel.pairs import Neighbouring
 
 _HALVINGS = 60
 _APART = 0.01  # in log factor, to either side: over which a slope is taken

@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from reticent.adversaries import Adversary, Assessment, Interval, Method, WorstCase
-from reticent.adversaries.base import refuse_secrets
 from reticent.calibration.claims import Attack
 from reticent.calibration.search import Edge
 from reticent.calibration.steer import start_of, steering
 from reticent.calibration.targets import Target
 from reticent.calibration.unknowns import Unknown, of_release
-from reticent.errors import NumericalError, ReticentError
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.proofs import Status, condition
-from reticent.text import Brief, digits
+from reticent.kernel.adversaries import Adversary, Assessment, Method, WorstCase
+from reticent.kernel.adversaries.base import refuse_secrets
+from reticent.kernel.curves.enclosure import Interval
+from reticent.kernel.errors import NumericalError, ReticentError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Status, condition
+from reticent.kernel.text import Brief, digits
 
 _OFFSET = 0.2  # of the slack: how far on the safe side of an estimated root the claim is tried
 _FAR_OFF = 0.02  # of how far what is claimed lies from the estimate: no answer need be closer to the edge

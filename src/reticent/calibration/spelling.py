@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reticent.calibration.targets import TARGETS, Target
-from reticent.errors import ParameterError
-from reticent.text import nearest
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.text import nearest
 
 MEANT = {"eps": "epsilon", "e": "epsilon", "adv": "advantage", "bayes": "bayes-security", "security": "bayes-security"}
 MEANT |= {"precision": "ppv", "posterior": "ppv"}

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cache
 
 from reticent.accountants import closed_forms
-from reticent.accountants.one_direction import steps_of
 from reticent.calibration.claims import Attack
 from reticent.calibration.estimates import (
     Tried,
@@ -21,7 +20,9 @@ from reticent.calibration.estimates import (
 from reticent.calibration.scale import NoiseScale, scale_near
 from reticent.calibration.targets import Mu, Target
 from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, Unknown
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.pairs import Neighbouring
 
 _LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
 _OF_THE_BEST = 0.6  # mu of one run, of that of the best, about

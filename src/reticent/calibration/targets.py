@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scipy.special import erfcinv, ndtri
 
-from reticent import _check, risk
-from reticent.adversaries import Assessment, Interval
 from reticent.calibration.gaussian import ROOT_EIGHT, clipped, epsilon_at, mu_at
-from reticent.curves import GaussianTradeOff, TradeOff
-from reticent.errors import ParameterError
-from reticent.keywords import hinted
-from reticent.risk.questions import MEASURES
+from reticent.kernel import checks, risk
+from reticent.kernel.adversaries import Assessment
+from reticent.kernel.curves import GaussianTradeOff, TradeOff
+from reticent.kernel.curves.enclosure import Interval
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.keywords import hinted
+from reticent.kernel.risk.questions import MEASURES
 
 if TYPE_CHECKING:
     from reticent.calibration.claims import Points
@@ -129,7 +130,7 @@ class Advantage(_AtThreshold):
     read = staticmethod(risk.advantage)
 
     def __post_init__(self) -> None:
-        _check.open_fraction(advantage=self.value)
+        checks.open_fraction(advantage=self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class BayesSecurity(_AtThreshold):
     grows_with_risk: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check.open_fraction(bayes_security=self.value)
+        checks.open_fraction(bayes_security=self.value)
 
     def of_delta(self, delta: float) -> float:
         return 1.0 - delta
@@ -162,7 +163,7 @@ class Success(_AtThreshold):
     places: ClassVar[tuple[tuple[str, str], ...]] = (("prior", "0.5"),)
 
     def __post_init__(self) -> None:
-        prior = _check.open_fraction(prior=self.prior)
+        prior = checks.open_fraction(prior=self.prior)
         _limit("success", self.value, max(prior, 1.0 - prior))
 
     @property
@@ -211,7 +212,7 @@ class TprAtFpr(_AtRate):
     places: ClassVar[tuple[tuple[str, str], ...]] = (("fpr", "0.01"),)
 
     def __post_init__(self) -> None:
-        _limit("tpr", self.value, _check.open_fraction(fpr=self.fpr))
+        _limit("tpr", self.value, checks.open_fraction(fpr=self.fpr))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +235,8 @@ class Ppv(_AtRate):
     places: ClassVar[tuple[tuple[str, str], ...]] = (("prior", "0.1"), ("fpr", "0.01"))
 
     def __post_init__(self) -> None:
-        _check.open_fraction(fpr=self.fpr)
-        _limit("ppv", self.value, _check.open_fraction(prior=self.prior))
+        checks.open_fraction(fpr=self.fpr)
+        _limit("ppv", self.value, checks.open_fraction(prior=self.prior))
         most = risk.ppv_of_power(1.0, self.prior, self.fpr)
         if not self.value < most:
             raise ParameterError("ppv", self.value, f"below {most:g}, which no attack exceeds at this fpr")
@@ -262,7 +263,7 @@ class Reconstruction(_AtRate):
     places: ClassVar[tuple[tuple[str, str], ...]] = (("baseline", "0.1"),)
 
     def __post_init__(self) -> None:
-        _limit("reconstruction", self.value, _check.open_fraction(baseline=self.baseline))
+        _limit("reconstruction", self.value, checks.open_fraction(baseline=self.baseline))
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +305,8 @@ class EpsilonAtDelta(Target):
     places: ClassVar[tuple[tuple[str, str], ...]] = (("delta", "1e-5"),)
 
     def __post_init__(self) -> None:
-        _check.positive(epsilon=self.value)
-        _check.open_fraction(delta=self.delta)
+        checks.positive(epsilon=self.value)
+        checks.open_fraction(delta=self.delta)
 
     @property
     def threshold(self) -> float:
@@ -330,7 +331,7 @@ class Mu(Target):
     read = staticmethod(risk.mu)
 
     def __post_init__(self) -> None:
-        _check.positive(mu=self.value)
+        checks.positive(mu=self.value)
 
     def of(self, assessment: Assessment) -> Interval:
         return assessment.mu()
@@ -373,7 +374,7 @@ def target_in(fields: Mapping[str, Any]) -> Target:
 
 
 def _limit(name: str, value: float, least: float) -> None:
-    _check.open_fraction(**{name: value})
+    checks.open_fraction(**{name: value})
     if not value > least:
         raise ParameterError(name, value, f"a number above {least:g}, which needs no attack, and below 1")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from reticent import _check
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.registry import parameters_of
+from reticent.kernel.text import digits
 from reticent.pairs import Fixed
-from reticent.registry import parameters_of
-from reticent.text import digits
 
 
 class Unknown:
@@ -61,8 +61,8 @@ class Unknown:
         return digits(value, places, up=not self.risk_grows) if value else "none"
 
     def __post_init__(self) -> None:
-        _check.positive(low=self.low)
-        if not self.high >= _check.positive(high=self.high) >= self.low:
+        checks.positive(low=self.low)
+        if not self.high >= checks.positive(high=self.high) >= self.low:
             raise ParameterError("high", self.high, f"at least {self.low!r}")
 
 
@@ -92,7 +92,7 @@ class SampleRate(Unknown):
 
     def __post_init__(self) -> None:
         Unknown.__post_init__(self)
-        _check.rate(high=self.high)
+        checks.rate(high=self.high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from reticent.adversaries import ADVERSARIES, WorstCase
 from reticent.certificates import words
 from reticent.certificates.numbers import repeats
 from reticent.certificates.schema import Certificate, CertifiedAssessment, QuestionRecord
@@ -25,9 +24,10 @@ from reticent.certificates.sentences import (
     persons,
     worth,
 )
-from reticent.mechanisms import Neighbouring
-from reticent.messages import Figure, Message, said
-from reticent.proofs import Claim
+from reticent.kernel.adversaries import ADVERSARIES, WorstCase
+from reticent.kernel.messages import Figure, Message, said
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
 
 SCALE = 192.0
 _INDENT = 6.0

@@ -13,11 +13,11 @@ from reticent.certificates.audit_power import POWER, Detectable, detectable
 from reticent.certificates.figures import audit_figure, histogram_figure, on_the_page, png, svg
 from reticent.certificates.page import template
 from reticent.certificates.sentences import percent
-from reticent.curves import TradeOff
-from reticent.errors import ArtifactError
 from reticent.io.files import refuse_folder
 from reticent.io.outputs import refuse_existing, refuse_foreign, write_together
-from reticent.text import by_whom, digits
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.text import by_whom, digits
 
 _MARK = "<title>Privacy audit: "
 """How a page of ours begins."""

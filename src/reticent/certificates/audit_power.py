@@ -9,8 +9,8 @@ from reticent.auditing.claims import TangentTable
 from reticent.auditing.normal_scores import normal_scores_power
 from reticent.auditing.planning import rank_power
 from reticent.auditing.thresholds import ALL_RANKS, BetweenValues
-from reticent.curves import GaussianTradeOff
-from reticent.risk import advantage
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.risk import advantage
 
 POWER = 0.8
 """Probability with which the attacker would have been noticed."""

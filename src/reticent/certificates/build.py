@@ -6,20 +6,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from reticent.adversaries import Adversary, WorstCase
 from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.page import paged
 from reticent.certificates.policy import Policy
 from reticent.certificates.schema import NOT_NAMED, OF_A_LOOP, OF_A_RUN, Certificate, Declaration, Edition
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel.adversaries import Adversary, WorstCase
+from reticent.kernel.adversaries.base import standard_adversaries
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk.questions import Questions
 from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
-from reticent.risk.questions import Questions
 
 CERTIFICATE_QUESTIONS = Questions(
     fprs=(0.001, 0.01, 0.1), deltas=(1e-6, 1e-5), epsilons=(0.5, 1.0, 2.0), priors=(0.5, 0.1)

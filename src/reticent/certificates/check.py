@@ -12,11 +12,11 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import STOP, persons
 from reticent.certificates.verify import Verification, verify
 from reticent.certificates.words import denied
-from reticent.errors import ArtifactError
 from reticent.facts.checkpoints import kept
 from reticent.io.files import read_text, sha256_file
 from reticent.io.strict import LARGEST_FILE, loads
 from reticent.io.times import moment
+from reticent.kernel.errors import ArtifactError
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from reticent.text import HIDDEN, printable
+from reticent.kernel.text import HIDDEN, printable
 
 LONGEST = 300
 """Characters of a foreign text that are shown."""

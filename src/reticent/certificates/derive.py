@@ -14,11 +14,8 @@ import numpy as np
 
 from reticent import __version__
 from reticent import records as ledgers
-from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.adversaries.codec import parameters
-from reticent.adversaries.from_ledger import assess_seen
 from reticent.adversaries.report import assessment_record, condition_texts
-from reticent.adversaries.witness import Witness
 from reticent.certificates.policy import Policy
 from reticent.certificates.rounding import COMPUTED, Path, Settle, leaves, settled, stated
 from reticent.certificates.schema import (
@@ -33,15 +30,19 @@ from reticent.certificates.schema import (
     WarningRecord,
 )
 from reticent.certificates.sentences import Protected, headline, persons, sentence
-from reticent.curves import TradeOff
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.io.strict import canonical
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
+from reticent.kernel.adversaries.from_ledger import assess_seen
+from reticent.kernel.adversaries.witness import Witness
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Message, said
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Status
+from reticent.kernel.proofs.references import PAPERS, THEOREMS
+from reticent.kernel.risk.questions import Questions
 from reticent.mechanisms.codec import mechanism_record
-from reticent.messages import Message, said
-from reticent.proofs import Status
-from reticent.proofs.references import PAPERS, THEOREMS
-from reticent.risk.questions import Questions
 
 NOT_ASKED, PRIVATE = Message("refused.not-asked"), Message("refused.private")
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reticent.certificates.schema import CertifiedAssessment, CurvePoints
-from reticent.messages import Figure
+from reticent.kernel.messages import Figure
 
 WIDTH, HEIGHT = 400, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 10, 44

@@ -10,9 +10,9 @@ from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import parts_in
 from reticent.facts import known
 from reticent.io.strict import portable
-from reticent.mechanisms import MECHANISMS
-from reticent.messages import Figure, Message, said
-from reticent.registry import parameters_of
+from reticent.kernel.mechanisms import MECHANISMS
+from reticent.kernel.messages import Figure, Message, said
+from reticent.kernel.registry import parameters_of
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reticent.auditing import AuditReport
-from reticent.curves import TradeOff
-from reticent.text import printable
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.text import printable
 
 # Okabe-Ito, darkened where thin lines need it; dashes tell coinciding curves apart.
 _COLOURS = ("#b84700", "#0067a8", "#00724f", "#98467a", "#7a5600", "#3a3fae")

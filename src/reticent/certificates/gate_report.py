@@ -13,7 +13,7 @@ from reticent.adversaries.report import Record
 from reticent.certificates.declared_text import LONGEST, inert
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate
-from reticent.text import printable
+from reticent.kernel.text import printable
 
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_{}[]()#!|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from reticent.adversaries import Adversary
 from reticent.adversaries.codec import adversary_of, kind_of
-from reticent.adversaries.witness import Witness
 from reticent.certificates.derive import NOT_ASKED, PRIVATE, Inputs, assessed, question
 from reticent.certificates.schema import Certificate, Edition
-from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel.adversaries import Adversary
+from reticent.kernel.adversaries.witness import Witness
+from reticent.kernel.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Message, said
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.registry import parameters_of
+from reticent.kernel.risk.questions import Questions
 from reticent.mechanisms.codec import mechanism_of, within_reach
-from reticent.messages import Message, said
-from reticent.registry import parameters_of
-from reticent.risk.questions import Questions
 
 
 def inputs_of(certificate: Certificate) -> Inputs:

@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from reticent.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.text import one_of, printable
 from reticent.languages import English, Language, language, languages
-from reticent.messages import Figure, Message
-from reticent.text import one_of, printable
 
 ENGLISH = "en"
 """Code of the language in which pages are written where nobody asks for another."""

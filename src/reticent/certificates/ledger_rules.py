@@ -7,9 +7,9 @@ from datetime import UTC
 
 from reticent.certificates.schema import Declaration, Edition
 from reticent.certificates.targets import misses_its_target
-from reticent.errors import ArtifactError
 from reticent.facts.base import Found
 from reticent.io.times import moment
+from reticent.kernel.errors import ArtifactError
 from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
 

@@ -9,11 +9,11 @@ from decimal import Decimal
 from reticent.adversaries.report import Number
 from reticent.certificates.schema import Certificate, CertifiedAssessment
 from reticent.certificates.sentences import one_in, percent, share
-from reticent.messages import Figure, Message
-from reticent.proofs import Claim
-from reticent.risk import blind_guess
-from reticent.risk.questions import MEASURES
-from reticent.text import digits
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import blind_guess
+from reticent.kernel.risk.questions import MEASURES
+from reticent.kernel.text import digits
 
 Shown = Message | Figure
 """What stands in a cell."""

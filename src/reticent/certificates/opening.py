@@ -9,12 +9,12 @@ from pydantic import Field
 
 from reticent.adversaries.report import Record
 from reticent.certificates.schema import Certificate
-from reticent.errors import ArtifactError
 from reticent.facts.base import section
 from reticent.io.commitments import opens
 from reticent.io.files import sha256_file
 from reticent.io.models import Sha256, validated
 from reticent.io.strict import dumps, load
+from reticent.kernel.errors import ArtifactError
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import DataRecord, PublicData
 

@@ -14,7 +14,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, TemplateError
 from markupsafe import Markup, escape
 
-from reticent.adversaries import WorstCase
 from reticent.certificates import answers, drawing, facts, numbers, verdicts, words
 from reticent.certificates.language import ENGLISH, Speaker, language_of
 from reticent.certificates.numbers import relation_suffix
@@ -34,13 +33,14 @@ from reticent.certificates.sentences import (
 )
 from reticent.certificates.sentences import answers as answered
 from reticent.certificates.signature import false_signatures
-from reticent.errors import ArtifactError
 from reticent.facts import SIZE_PUBLIC
 from reticent.io.strict import loads
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.text import owners, printable
 from reticent.languages import Language, languages
-from reticent.mechanisms.units import Unit
-from reticent.messages import Figure, Message
-from reticent.text import owners, printable
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}

@@ -9,17 +9,17 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.report import Record
-from reticent.curves import from_advantage
-from reticent.errors import ArtifactError
 from reticent.facts import all_facts
 from reticent.io.models import Sha256, validated
-from reticent.mechanisms import Neighbouring
-from reticent.proofs import CONDITIONS, Claim
-from reticent.registry import Parameter, parameters_of
-from reticent.risk.questions import MEASURES, Questions
-from reticent.text import did_you_mean, one_of
+from reticent.kernel.adversaries import ADVERSARIES
+from reticent.kernel.curves import from_advantage
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import CONDITIONS, Claim
+from reticent.kernel.registry import Parameter, parameters_of
+from reticent.kernel.risk.questions import MEASURES, Questions
+from reticent.kernel.text import did_you_mean, one_of
 
 _ROUNDING = 1e-9
 """Relative difference of two spellings of one number."""

@@ -21,25 +21,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
 from reticent.certificates.build import public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import STOP, persons
-from reticent.errors import ArtifactError, ParameterError
 from reticent.facts.base import Silent
 from reticent.io import strict
 from reticent.io.files import held, read_bytes, write_atomic, writing
 from reticent.io.models import Closed, Sha256, validated
 from reticent.io.times import Date
-from reticent.mechanisms import Ledger, Mechanism, Neighbouring
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import Ledger, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.text import digits
 from reticent.mechanisms.codec import mechanism_of
 from reticent.records.publication import published
 from reticent.signing import envelope
 from reticent.signing.keys import key_text
-from reticent.text import digits
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 from reticent.adversaries.report import AssessmentRecord, ConditionRecord, Number
 from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
 from reticent.certificates.sentences import Protected, persons
-from reticent.mechanisms import Neighbouring
-from reticent.mechanisms.units import Unit
-from reticent.messages import Figure, Message
-from reticent.proofs import CONDITIONS, Claim
-from reticent.risk.questions import MEASURES
-from reticent.text import digits
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import CONDITIONS, Claim
+from reticent.kernel.risk.questions import MEASURES
+from reticent.kernel.text import digits
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from reticent.messages import is_message
-from reticent.risk.questions import MEASURES
+from reticent.kernel.messages import is_message
+from reticent.kernel.risk.questions import MEASURES
 
 Path = tuple[str, ...]
 """Keys and indices from the root of a record to a leaf, as text."""

@@ -24,13 +24,13 @@ from pydantic import (
 from reticent.adversaries.report import AssessmentRecord, ConditionText, Record, Said
 from reticent.certificates.declared_text import LONGEST, declarable
 from reticent.certificates.policy import Policy
-from reticent.errors import ArtifactError
 from reticent.facts.base import Silent, Word
 from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load, portable
 from reticent.io.times import Date, moment
-from reticent.proofs import Status
-from reticent.text import Brief
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.proofs import Status
+from reticent.kernel.text import Brief
 
 CERTIFICATE_SCHEMA: Literal["reticent.certificate/4"] = "reticent.certificate/4"
 _MOST_ASSESSMENTS = 32

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.report import AssessmentRecord, Number
-from reticent.mechanisms.units import Unit
-from reticent.messages import CLIENT, PERSON, PERSONS, RECORD, Figure, Message
-from reticent.proofs import Claim
-from reticent.risk.questions import MEASURES
-from reticent.text import digits
+from reticent.kernel.adversaries import ADVERSARIES
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.messages import CLIENT, PERSON, PERSONS, RECORD, Figure, Message
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk.questions import MEASURES
+from reticent.kernel.text import digits
 
 Protected = int | Unit | None
 """Whom the numbers are about: so many records of a person, a client, or one record (None)."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from reticent.certificates.schema import Certificate, Signature
-from reticent.errors import ArtifactError
 from reticent.io.strict import canonical
+from reticent.kernel.errors import ArtifactError
 from reticent.signing import envelope
 from reticent.signing.envelope import Envelope, Signed
 from reticent.signing.keys import key_id, key_text, verifies

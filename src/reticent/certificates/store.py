@@ -14,8 +14,8 @@ from reticent.certificates.opening import opening_of
 from reticent.certificates.page import paged, render_html
 from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import envelope_of, signed
-from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import refuse_existing, write_together
+from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.languages import languages as known_languages
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from reticent.errors import ReticentError
 from reticent.facts.base import Found
 from reticent.facts.plan import planned_segments
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel.errors import ReticentError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
 from reticent.records.ledger import RunLedger
 
 _ROUNDED = 1e-8
@@ -49,10 +50,10 @@ def least_noise(target: dict[str, Any], run: Mechanism, contraction: float | Non
         UnreachableError: no noise meets it.
         ParameterError, UnsupportedError: as for ``calibrate``.
     """
-    from reticent.adversaries import ADVERSARIES
     from reticent.calibration.scale import all_noise
     from reticent.calibration.solve import calibrate
     from reticent.calibration.targets import target_in
+    from reticent.kernel.adversaries import ADVERSARIES
 
     wanted, who = target_in(target), ADVERSARIES[str(target["adversary"])].knowing(contraction=contraction)
     return calibrate(run, all_noise(run), wanted, who, Neighbouring(target["neighbouring"])).value

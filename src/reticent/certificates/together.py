@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from reticent.adversaries import WorstCase
-from reticent.adversaries.witness import Witness
 from reticent.certificates.ledger_rules import refuse_contradictions
 from reticent.certificates.schema import CitedRelease
-from reticent.errors import ArtifactError, ParameterError
 from reticent.facts.steps import Randomness
-from reticent.mechanisms import Ledger, Mechanism, Neighbouring
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.adversaries.witness import Witness
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import Ledger, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
+from reticent.kernel.text import digits, printable
 from reticent.records.chain import holds
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import PublicData
 from reticent.records.publication import published
-from reticent.risk import advantage, epsilon_at_delta
-from reticent.text import digits, printable
 
 _DELTA = 1e-5
 

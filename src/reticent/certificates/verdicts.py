@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reticent.adversaries import WorstCase
 from reticent.adversaries.report import ConditionRecord
 from reticent.certificates.numbers import plain
 from reticent.certificates.policy import Limit
@@ -12,10 +11,11 @@ from reticent.certificates.requirements import LEDGER, PERSON, STATED, Check, ju
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import asked_about, even_guess, percent, persons
 from reticent.certificates.words import of_clients
-from reticent.mechanisms import Neighbouring
-from reticent.messages import Figure, Message, said
-from reticent.proofs import CONDITIONS, Status
-from reticent.text import digits
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.messages import Figure, Message, said
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import CONDITIONS, Status
+from reticent.kernel.text import digits
 
 WORST = WorstCase.name
 

@@ -9,14 +9,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from reticent import __version__, _check
+from reticent import __version__
 from reticent.certificates.derive import derive
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.rounding import Path, agrees, leaves, settled
 from reticent.certificates.schema import Certificate, content_hash
-from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.io.models import first_problem
-from reticent.messages import from_json, is_message
+from reticent.kernel import checks
+from reticent.kernel.errors import ArtifactError, ParameterError, ReticentError
+from reticent.kernel.messages import from_json, is_message
 
 ROUNDING = 1e-5
 """Relative difference that another processor can explain; more is never taken for rounding."""
@@ -105,7 +106,7 @@ def verify(
             or comes from another version.
         ParameterError: ``tolerance`` is no number from 0 to 1e-5.
     """
-    if _check.non_negative(tolerance=tolerance) > ROUNDING:
+    if checks.non_negative(tolerance=tolerance) > ROUNDING:
         raise ParameterError("tolerance", tolerance, f"a number from 0 to {ROUNDING:g}")
     _check_version(certificate)
     inputs = inputs_of(certificate)

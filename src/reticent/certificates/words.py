@@ -6,18 +6,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from reticent import facts
-from reticent.adversaries import ADVERSARIES, WorstCase
 from reticent.adversaries.report import AssessmentRecord, ConditionRecord
 from reticent.certificates.derive import PRIVATE, question
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import CERTAIN, Protected, even_guess, parts_in, percent, persons, whom
-from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring, Selection
-from reticent.mechanisms.units import Unit
-from reticent.messages import CLIENT, RECORD, TEXT, Figure, Message, said
-from reticent.proofs import Claim, Condition, Status, condition, worst_first
-from reticent.risk.questions import MEASURES
-from reticent.samplers import SAMPLERS
-from reticent.text import owners
+from reticent.kernel.adversaries import ADVERSARIES, WorstCase
+from reticent.kernel.mechanisms import MECHANISMS, Mechanism
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.messages import CLIENT, RECORD, TEXT, Figure, Message, said
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim, Condition, Status, condition, worst_first
+from reticent.kernel.risk.questions import MEASURES
+from reticent.kernel.samplers import SAMPLERS
+from reticent.kernel.text import owners
+from reticent.mechanisms import Selection
 
 Line = tuple[Message, str]
 """What is said, and of whom."""

@@ -16,8 +16,8 @@ import click
 from reticent import __version__
 from reticent.cli._limits import own_process
 from reticent.cli._mistakes import one_line, usage
-from reticent.errors import ArtifactError, ExtensionError, ParameterError, ReticentError
-from reticent.text import one_of, printable
+from reticent.kernel.errors import ArtifactError, ExtensionError, ParameterError, ReticentError
+from reticent.kernel.text import one_of, printable
 
 VERBS = {
     "risk": "What each attacker can learn from a release.",

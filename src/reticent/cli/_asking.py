@@ -11,7 +11,7 @@ import click
 from reticent.cli._app import DRY_RUN, JSON, REQUEST, Verb, argument, command, option
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
-from reticent.text import listed
+from reticent.kernel.text import listed
 from reticent.verbs.request import Request, spelling_of
 from reticent.verbs.table import Answer
 
@@ -44,7 +44,7 @@ def parameters_of(request: type[Request], known: Sequence[click.Parameter] = ())
 
 def relations() -> str:
     """Which relation is each attacker's own."""
-    from reticent.adversaries import ADVERSARIES
+    from reticent.kernel.adversaries import ADVERSARIES
 
     own: dict[str, list[str]] = {}
     for name, kind in ADVERSARIES.items():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reticent.auditing import AuditReport
 from reticent.cli._tables import print_table, say
-from reticent.mechanisms import Mechanism
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.text import by_whom, digits, printable
 from reticent.mechanisms.short import in_short
-from reticent.text import by_whom, digits, printable
 
 
 def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:

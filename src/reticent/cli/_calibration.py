@@ -7,10 +7,10 @@ from typing import Any
 
 from reticent.calibration import BayesSecurity, MeanRuns, Unknown
 from reticent.cli._options import mechanism_given
-from reticent.errors import ParameterError
-from reticent.mechanisms import Mechanism
-from reticent.registry import parameters_of
-from reticent.text import digits
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.registry import parameters_of
+from reticent.kernel.text import digits
 from reticent.verbs.noise import unknown_called
 from reticent.verbs.request import leave_out
 

@@ -8,7 +8,7 @@ from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reticent.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

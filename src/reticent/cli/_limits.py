@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from reticent.text import printable
+from reticent.kernel.text import printable
 
 SECONDS = 120.0
 """Longer than any certificate of ours takes."""
@@ -37,9 +37,9 @@ def limited(what: Path, seconds: float = SECONDS, option: str = " (--timeout)") 
         ParameterError: ``seconds`` is not a finite number > 0.
         MemoryError: from within the block.
     """
-    from reticent import _check  # loads numpy, which --help does not need
+    from reticent.kernel import checks  # loads numpy, which --help does not need
 
-    _check.positive(timeout=seconds)
+    checks.positive(timeout=seconds)
     line = f"reticent: {printable(what)}: not done after {seconds:g} seconds{option}; it may ask for far too much\n"
     watch = threading.Timer(seconds, _end, [line])
     watch.daemon = True

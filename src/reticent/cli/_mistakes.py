@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from reticent.errors import ParameterError, ReticentError
-from reticent.keywords import MEANT
-from reticent.text import nearest, printable
+from reticent.kernel.errors import ParameterError, ReticentError
+from reticent.kernel.keywords import MEANT
+from reticent.kernel.text import nearest, printable
 
 _MEANT = {f"--{typed}".replace("_", "-"): f"--{ours}".replace("_", "-") for typed, ours in MEANT.items()}
 """Options as other tools call them."""

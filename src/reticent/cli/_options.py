@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reticent import _check
 from reticent.cli._app import JSON, REQUEST, Listing, option
 from reticent.cli._limits import SECONDS
-from reticent.errors import ParameterError
-from reticent.mechanisms import MECHANISMS, Mechanism
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import MECHANISMS, Mechanism
+from reticent.kernel.registry import Parameter, parameters_of, typed
+from reticent.kernel.text import listed
 from reticent.mechanisms.selection import runs_called
 from reticent.pairs.runs import RUNS, Runs
-from reticent.registry import Parameter, parameters_of, typed
-from reticent.text import listed
 
 if TYPE_CHECKING:
     from reticent.verbs.names import Attackers
@@ -91,7 +91,7 @@ def who_attacks(
 
 def _adversary_options(known: Iterable[click.Parameter]) -> list[click.Option]:
     """The parameters of all attackers, each with the names of those that have it."""
-    from reticent.adversaries.base import adversary_parameters
+    from reticent.kernel.adversaries.base import adversary_parameters
 
     takers: dict[str, list[str]] = {}
     found: dict[str, Parameter] = {}
@@ -113,7 +113,7 @@ def _option(p: Parameter, help: str) -> click.Option:
 
 def _adversary_option(default: str | None, *, many: bool, flag: str) -> click.Option:
     """``--adversary`` with the names of all attackers; the first is meant where none is stated."""
-    from reticent.adversaries import ADVERSARIES
+    from reticent.kernel.adversaries import ADVERSARIES
 
     names, name, default = ", ".join(ADVERSARIES), flag.removeprefix("--"), default or next(iter(ADVERSARIES))
     if not many:
@@ -179,8 +179,8 @@ def mechanism_given(
 
 def _counting() -> set[str]:
     """Who takes the number of trained parameters from ``--dimension`` where nothing else states it."""
-    from reticent.adversaries import ADVERSARIES
-    from reticent.adversaries.base import ALL
+    from reticent.kernel.adversaries import ADVERSARIES
+    from reticent.kernel.adversaries.base import ALL
 
     return {ALL, *(name for name, kind in ADVERSARIES.items() if kind.counts_parameters)}
 
@@ -193,13 +193,13 @@ def told_apart(
     ``--dimension`` states in how many dimensions the direction is unknown. Where no attacker asks for that, or the
     membership game asks for the number of trained parameters and nothing states it, it is that number.
     """
-    from reticent.adversaries.base import ALL, adversary_parameters
+    from reticent.kernel.adversaries.base import ALL, adversary_parameters
 
     own = {p.name for p in parameters_of(kind)}
     release, attackers = dict(given), {name: value for name, value in given.items() if name not in own}
     stated = attackers.get("dimension")
     if stated is not None and "num_parameters" in own:
-        _check.count(dimension=stated)
+        checks.count(dimension=stated)
         takers = {who for who, parameter in adversary_parameters() if parameter.name == "dimension"}
         taken = bool(takers & set(names)) or ALL in names
         if release.get("num_parameters") is None and (not taken or _counting() & set(names)):
@@ -211,7 +211,7 @@ def told_apart(
 
 def say_if_unused(dimension: int | None, names: Sequence[str]) -> None:
     """A note on standard error where a dimension was typed and nobody who was asked for looks at it."""
-    from reticent.adversaries.base import adversary_parameters
+    from reticent.kernel.adversaries.base import adversary_parameters
 
     takers = [who for who, parameter in adversary_parameters() if parameter.name == "dimension"]
     if dimension is not None and not {*takers, *_counting()} & set(names):
@@ -226,7 +226,7 @@ def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str =
     Raises:
         ParameterError: a name is unknown, or a parameter is given that no attacker named here takes.
     """
-    from reticent.adversaries.base import adversaries_named, adversary_parameters
+    from reticent.kernel.adversaries.base import adversaries_named, adversary_parameters
     from reticent.verbs.names import Attackers
 
     known = {parameter.name for _, parameter in adversary_parameters()}

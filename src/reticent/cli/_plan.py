@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.cli._tables import print_json, print_risk, print_table, say
-from reticent.errors import ArtifactError, ParameterError
-from reticent.text import digits, printable
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import digits, printable
 
 if TYPE_CHECKING:
     from reticent.adversaries.report import RiskDocument
     from reticent.data.own import OwnTable
-    from reticent.mechanisms import Mechanism
+    from reticent.kernel.mechanisms import Mechanism
     from reticent.training import TrainConfig
 
 SCHEMA = "reticent.plan/1"

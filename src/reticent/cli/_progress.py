@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from reticent.text import printable
+from reticent.kernel.text import printable
 from reticent.verbs.progress import counted
 
 _CLEAR = "\r\x1b[K"

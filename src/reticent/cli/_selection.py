@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from reticent.cli._plan import duration, in_file, risk_of
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_json, print_risk, say
-from reticent.errors import ArtifactError, NumericalError
+from reticent.kernel.errors import ArtifactError, NumericalError
+from reticent.kernel.text import digits
 from reticent.mechanisms.codec import mechanism_record
-from reticent.text import digits
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

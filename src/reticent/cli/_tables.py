@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from reticent.adversaries.report import AssessmentRecord, ConditionRecord, Number, RiskDocument
-from reticent.proofs import Claim, conditions_by_whom
-from reticent.risk import blind_guess
-from reticent.risk.questions import MEASURES, Measure, Questions
-from reticent.text import Column, by_whom, digits, printable, table, wrapped
+from reticent.kernel.proofs import Claim, conditions_by_whom
+from reticent.kernel.risk import blind_guess
+from reticent.kernel.risk.questions import MEASURES, Measure, Questions
+from reticent.kernel.text import Column, by_whom, digits, printable, table, wrapped
 from reticent.verbs.table import in_json
 
 ON_REQUEST = ("ppv", "delta")

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-from reticent.adversaries import Adversary, WorstCase
-from reticent.adversaries.base import ALL
 from reticent.calibration import NoiseScale, unknowns_of
 from reticent.cli._asking import asking, made, showing
 from reticent.cli._calibration import MEAN_RUNS, release_of, runs_searched, shown, unknown_of
@@ -25,8 +23,10 @@ from reticent.cli._options import (
 )
 from reticent.cli._paths import LEAF, LEDGER
 from reticent.cli._tables import print_conditions, say, say_warnings
-from reticent.errors import ParameterError
-from reticent.mechanisms import Mechanism
+from reticent.kernel.adversaries import Adversary, WorstCase
+from reticent.kernel.adversaries.base import ALL
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import Mechanism
 from reticent.verbs.noise import Calibrate, Calibrated
 from reticent.verbs.samplers import CalibrateSamplers, SamplerChoices
 from reticent.verbs.targets import TARGET

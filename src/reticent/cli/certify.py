@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
-from reticent import _check
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import load_policy
 from reticent.certificates.schema import Certificate, Declaration
@@ -22,14 +21,15 @@ from reticent.cli._options import mechanism_options, selected
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, say
 from reticent.cli.train import train_with_bar
-from reticent.errors import ArtifactError, ParameterError
 from reticent.io.models import first_problem
 from reticent.io.times import moment
+from reticent.kernel import checks
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.registry import gathered
+from reticent.kernel.samplers import INDEPENDENT
+from reticent.kernel.text import did_you_mean, one_of
 from reticent.languages import languages
-from reticent.mechanisms import DPSGD, Mechanism
-from reticent.registry import gathered
-from reticent.samplers import INDEPENDENT
-from reticent.text import did_you_mean, one_of
 from reticent.training.rundir import check_run_folder, signer_of
 from reticent.verbs.documents import Certify
 from reticent.verbs.releases import dpsgd
@@ -66,7 +66,7 @@ def _ask(given: dict[str, Any]) -> Certify:
     _check_source(source, alone, more, parameters, given["run_key"])
     _check_declaration({name: given[name] for name in _OF_RUNS})
     if given["contraction"] is not None:
-        _check.rate(contraction=given["contraction"])
+        checks.rate(contraction=given["contraction"])
     release = (source, *more) if more else _mechanism(parameters) if alone else source
     return made(Certify, given, release=release)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from reticent.adversaries.base import ALL
 from reticent.calibration import NoiseMultiplier
 from reticent.cli._app import argument
 from reticent.cli._asking import asking, made, showing
@@ -25,7 +24,8 @@ from reticent.cli._options import (
     who_attacks,
 )
 from reticent.cli._tables import print_conditions, print_table, say, say_warnings
-from reticent.mechanisms import Mechanism
+from reticent.kernel.adversaries.base import ALL
+from reticent.kernel.mechanisms import Mechanism
 from reticent.verbs.noise import Calibrations, Compare
 from reticent.verbs.side_by_side import Differ, Differences
 

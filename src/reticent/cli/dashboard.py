@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from reticent.cli._app import command, option
-from reticent.errors import ParameterError, needing
+from reticent.kernel.errors import ParameterError, needing
 
 
 @command(

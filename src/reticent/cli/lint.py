@@ -11,7 +11,7 @@ import click
 from reticent.cli._app import argument
 from reticent.cli._asking import asking, told
 from reticent.io.files import strays
-from reticent.text import printable
+from reticent.kernel.text import printable
 from reticent.training.rundir import check_run_folder
 from reticent.verbs.watching import Lint
 

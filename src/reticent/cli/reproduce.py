@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reticent.cli._app import argument, command
-from reticent.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError
 
 
 @command("reproduce", argument("entry", str, "[ID|all]", "An id of the gallery.", required=False))

@@ -23,8 +23,8 @@ from reticent.cli._options import (
 )
 from reticent.cli._paths import RUNS, SEVERAL
 from reticent.cli._tables import print_risk, say, say_warnings
-from reticent.errors import ArtifactError
-from reticent.mechanisms import Mechanism
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import Mechanism
 from reticent.verbs.grids import AssessEach, Grid
 from reticent.verbs.request import Request
 from reticent.verbs.risks import Assess, Assessments

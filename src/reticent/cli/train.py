@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reticent import _check
 from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
@@ -18,13 +17,14 @@ from reticent.cli._selection import planned, print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
-from reticent.errors import ArtifactError, ParameterError, needing
 from reticent.io import yaml
 from reticent.io.files import read_bytes, write_atomic, writing
 from reticent.io.outputs import refuse_existing, refuse_overwriting
+from reticent.kernel import checks
+from reticent.kernel.errors import ArtifactError, ParameterError, needing
+from reticent.kernel.text import digits
 from reticent.records.ledger import RunLedger
 from reticent.tasks.engines import engine_of
-from reticent.text import digits
 from reticent.verbs.request import leave_out
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def train(
     from reticent.training import load_config
 
     _look_first(config, data, schema)
-    _check.count(checkpoint_every=checkpoint_every)
+    checks.count(checkpoint_every=checkpoint_every)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
     elsewhere = resume or address is not None or timeout is not None or (engine, workers) != ("local", 1)
     if sweep or asks_for_sweep(config):
@@ -235,4 +235,4 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
 def _with_trace(config: TrainConfig, every: int, masks: bool) -> TrainConfig:
     from reticent.training.config import TraceConfig
 
-    return config.model_copy(update={"trace": TraceConfig(every=_check.count(trace_every=every), masks=masks)})
+    return config.model_copy(update={"trace": TraceConfig(every=checks.count(trace_every=every), masks=masks)})

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logsumexp
 
-from reticent.curves._logs import log_sub
-from reticent.curves.base import LogErrors
+from reticent.kernel.curves._logs import log_sub
+from reticent.kernel.curves.base import LogErrors
 
 _LogAlpha = Callable[[np.ndarray], np.ndarray]
 

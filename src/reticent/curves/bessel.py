@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 import numpy as np
 from scipy.special import gammaln, ive
 
-from reticent.curves._logs import LOG_2
+from reticent.kernel.curves._logs import LOG_2
 
 _DEBYE_FROM = 60.0
 """Degrees of freedom from which the uniform expansion in 1/nu has full accuracy."""

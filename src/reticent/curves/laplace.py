@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
-from reticent import _check
-from reticent.curves._logs import LOG_2, log1mexp
-from reticent.curves.base import LogErrors, Reversed, TradeOff
+from reticent.kernel import checks
+from reticent.kernel.curves._logs import LOG_2, log1mexp
+from reticent.kernel.curves.base import LogErrors, Reversed, TradeOff
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class LaplaceTradeOff(TradeOff):
     mu: float
 
     def __post_init__(self) -> None:
-        _check.non_negative(mu=self.mu)
+        checks.non_negative(mu=self.mu)
 
     @property
     def reversed(self) -> TradeOff:
@@ -80,7 +80,7 @@ class RelaxedLaplaceTradeOff(TradeOff):
     mu: float
 
     def __post_init__(self) -> None:
-        _check.non_negative(mu=self.mu)
+        checks.non_negative(mu=self.mu)
 
     @property
     def reversed(self) -> TradeOff:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent import _check
 from reticent.curves import ncx2
 from reticent.curves._integral import smooth_log_delta
-from reticent.curves._logs import log1mexp
-from reticent.curves.base import LogErrors, Reversed, TradeOff
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.curves._logs import log1mexp
+from reticent.kernel.curves.base import LogErrors, Reversed, TradeOff
+from reticent.kernel.errors import ParameterError
 
 _RTOL = 1e-13
 
@@ -48,10 +48,10 @@ class MembershipStepTradeOff(TradeOff):
     susceptibility: float
 
     def __post_init__(self) -> None:
-        if not _check.positive(effective_size=self.effective_size) > 1.0:
+        if not checks.positive(effective_size=self.effective_size) > 1.0:
             raise ParameterError("effective_size", self.effective_size, "a finite number > 1")
-        _check.count(dimension=self.dimension)
-        _check.non_negative(susceptibility=self.susceptibility)
+        checks.count(dimension=self.dimension)
+        checks.non_negative(susceptibility=self.susceptibility)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         """log LR = (d/2) log(N/(N - 1)) + K/2 - W/(2(N - 1))."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.curves._logs import LOG_HALF, log1mexp
-from reticent.curves.base import LogErrors
-from reticent.curves.piecewise import PolygonTradeOff
-from reticent.curves.polygon import Polygon, log_deltas, polygon_above, polygon_through
+from reticent.kernel.curves._logs import LOG_HALF, log1mexp
+from reticent.kernel.curves.base import LogErrors
+from reticent.kernel.curves.piecewise import PolygonTradeOff
+from reticent.kernel.curves.polygon import Polygon, log_deltas, polygon_above, polygon_through
 
 _ROUNDING = 1e-12  # relative: what error rates are lowered by
 MOST_EDGES = 8000

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri_exp
 
-from reticent import _check
-from reticent.curves._logs import HALF_LOG_TWO_PI, LOG_2, OVERFLOW, log1mexp
-from reticent.curves._thresholds import halved
-from reticent.curves.gaussian import mills_ratio
-from reticent.errors import ParameterError
-from reticent.stopping import checkpoint
+from reticent.kernel import checks
+from reticent.kernel.curves._logs import HALF_LOG_TWO_PI, LOG_2, OVERFLOW, log1mexp
+from reticent.kernel.curves._thresholds import halved
+from reticent.kernel.curves.gaussian import mills_ratio
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.stopping import checkpoint
 
 _NODES = ((2.0, 240), (3.0, 112), (10.0, 64))
 """Half-range nodes of the contour rule from a number of degrees of freedom on: 13 digits."""
@@ -88,7 +88,7 @@ def log_tails(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -
         ParameterError: ``df`` below 1 or between 1 and 2, ``nc`` negative, or any argument NaN.
     """
     checkpoint()
-    x, df, nc = np.broadcast_arrays(_check.reals(x=x), _degrees(df), _noncentrality(nc))
+    x, df, nc = np.broadcast_arrays(checks.reals(x=x), _degrees(df), _noncentrality(nc))
     shape = x.shape
     x, df, nc = x.ravel(), df.ravel(), nc.ravel()
     low, high = np.empty_like(x), np.empty_like(x)
@@ -140,8 +140,8 @@ def quantile(log_cdf: ArrayLike, log_sf: ArrayLike, df: ArrayLike, nc: ArrayLike
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    log_cdf = _check.log_probabilities(log_cdf=log_cdf)
-    log_sf = _check.log_probabilities(log_sf=log_sf)
+    log_cdf = checks.log_probabilities(log_cdf=log_cdf)
+    log_sf = checks.log_probabilities(log_sf=log_sf)
     low, high, df, nc = np.broadcast_arrays(log_cdf, log_sf, _degrees(df), _noncentrality(nc))
     shape = low.shape
     low, high, df, nc = low.ravel(), high.ravel(), df.ravel(), nc.ravel()

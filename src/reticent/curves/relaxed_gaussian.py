@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent import _check
 from reticent.curves import ncx2
 from reticent.curves._integral import smooth_log_delta
-from reticent.curves._logs import log1mexp
-from reticent.curves.base import LogErrors, Reversed, TradeOff
 from reticent.curves.bessel import inverse_log_mean_exponential
-from reticent.curves.gaussian import GaussianTradeOff
+from reticent.kernel import checks
+from reticent.kernel.curves._logs import log1mexp
+from reticent.kernel.curves.base import LogErrors, Reversed, TradeOff
+from reticent.kernel.curves.gaussian import GaussianTradeOff
 
 _RTOL = 1e-13
 
@@ -49,8 +49,8 @@ class RelaxedGaussianTradeOff(TradeOff):
     dimension: int
 
     def __post_init__(self) -> None:
-        _check.non_negative(noncentrality=self.noncentrality)
-        _check.count(dimension=self.dimension)
+        checks.non_negative(noncentrality=self.noncentrality)
+        checks.count(dimension=self.dimension)
 
     @property
     def reversed(self) -> TradeOff:

@@ -13,7 +13,7 @@ from reticent.dashboard.figures import blank
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.state import DEFAULTS, State, numbers_of
 from reticent.dashboard.turns import SupersededError, Turns
-from reticent.errors import ParameterError, ReticentError
+from reticent.kernel.errors import ParameterError, ReticentError
 from reticent.mechanisms.short import in_short
 
 _FAILURES = (OSError, ReticentError, ArithmeticError, MemoryError, RecursionError, ValueError)

@@ -9,7 +9,7 @@ from typing import Any
 from reticent.dashboard.readings import answer
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.state import State
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.verbs import Assessments
 
 _SHORT = 80

@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 import numpy as np
 from dash import html
 
-from reticent.adversaries import WorstCase, style_of
 from reticent.adversaries.screen import screen_assessment
 from reticent.calibration import (
     Advantage,
@@ -32,9 +31,10 @@ from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import points, worst_case
 from reticent.dashboard.requests import calibrate_of
 from reticent.dashboard.turns import Turns
-from reticent.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
-from reticent.stopping import checkpoint
-from reticent.text import digits
+from reticent.kernel.adversaries import WorstCase, style_of
+from reticent.kernel.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
+from reticent.kernel.stopping import checkpoint
+from reticent.kernel.text import digits
 from reticent.verbs import Calibrate, Calibrated
 from reticent.verbs.taken import as_command, as_program
 

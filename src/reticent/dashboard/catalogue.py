@@ -10,14 +10,14 @@ from dataclasses import Field, dataclass, fields
 from itertools import chain
 from typing import Any
 
-from reticent import registry
-from reticent.adversaries import Adversary, everybody
-from reticent.adversaries.base import standard_adversaries
 from reticent.calibration.targets import TARGETS as KINDS
-from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
+from reticent.kernel import registry
+from reticent.kernel.adversaries import Adversary, everybody
+from reticent.kernel.adversaries.base import standard_adversaries
+from reticent.kernel.mechanisms import DPSGD, MECHANISMS, Mechanism
+from reticent.kernel.registry import parameters_of
+from reticent.kernel.samplers import SAMPLERS
 from reticent.pairs.runs import RUNS
-from reticent.registry import parameters_of
-from reticent.samplers import SAMPLERS
 from reticent.verbs.request import spelling_of
 from reticent.verbs.risks import Asking
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from reticent.certificates.declared_text import inert
 from reticent.certificates.schema import Certificate
-from reticent.errors import ArtifactError
 from reticent.io.strict import loads
+from reticent.kernel.errors import ArtifactError
 
 SECONDS = 60.0
 _GRACE = 30.0

@@ -10,7 +10,6 @@ import numpy as np
 from dash import html
 
 from reticent.accountants.advantage_map import filled_map
-from reticent.adversaries import Assessment, WorstCase
 from reticent.calibration import Advantage, BayesSecurity, Success
 from reticent.certificates.page import document_in
 from reticent.dashboard.asked import Asked, Shown
@@ -30,9 +29,11 @@ from reticent.dashboard.readings import points, summary, worst_case
 from reticent.dashboard.requests import assess_of, calibrate_of, differ_of
 from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
-from reticent.errors import ReticentError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.text import digits
+from reticent.kernel.adversaries import Assessment, WorstCase
+from reticent.kernel.errors import ReticentError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.text import digits
 from reticent.verbs import Differ, Differences
 from reticent.verbs.side_by_side import Learnt
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from dash import html
 
-from reticent.adversaries import Assessment
 from reticent.certificates.words import claim as in_words
 from reticent.dashboard.figures import called
 from reticent.dashboard.readings import summary
-from reticent.proofs import CONDITIONS
-from reticent.proofs.references import PAPERS, THEOREMS, Theorem
-from reticent.risk.questions import MEASURES
+from reticent.kernel.adversaries import Assessment
+from reticent.kernel.proofs import CONDITIONS
+from reticent.kernel.proofs.references import PAPERS, THEOREMS, Theorem
+from reticent.kernel.risk.questions import MEASURES
 
 
 def explanation(assessments: Sequence[Assessment]) -> list[Any]:

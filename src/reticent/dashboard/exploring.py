@@ -11,7 +11,6 @@ from typing import Any
 
 from dash import html
 
-from reticent.adversaries import Adversary, Assessment
 from reticent.adversaries.screen import screen_assessment
 from reticent.dashboard import words
 from reticent.dashboard.asked import Asked, Shown
@@ -21,6 +20,7 @@ from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.readings import answer, assessed, is_known, protected
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.turns import Turns
+from reticent.kernel.adversaries import Adversary, Assessment
 from reticent.verbs import Assess, Assessments
 from reticent.verbs.names import Attackers
 from reticent.verbs.taken import as_command, as_program

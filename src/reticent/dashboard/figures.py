@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from reticent.adversaries import Assessment, WorstCase, style_of
 from reticent.dashboard.readings import BLIND, Points, points
-from reticent.mechanisms import Neighbouring
-from reticent.proofs import Claim
-from reticent.styles import Style
-from reticent.text import digits
+from reticent.kernel.adversaries import Assessment, WorstCase, style_of
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.styles import Style
+from reticent.kernel.text import digits
 
 Figure = dict[str, Any]
 LOWEST = 1e-10

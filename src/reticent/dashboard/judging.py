@@ -17,8 +17,8 @@ from reticent.dashboard import words
 from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.io.strict import loads
+from reticent.kernel.risk.questions import MEASURES, Questions
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk.questions import MEASURES, Questions
 from reticent.verbs import Assessments
 
 _LONGEST = 2000

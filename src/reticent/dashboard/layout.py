@@ -7,7 +7,6 @@ from typing import Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
-from reticent.adversaries import style_of
 from reticent.calibration.targets import TARGETS as KINDS
 from reticent.dashboard.catalogue import (
     ASKED,
@@ -24,7 +23,8 @@ from reticent.dashboard.catalogue import (
 from reticent.dashboard.figures import COMPARED
 from reticent.dashboard.pieces import choice, graph, named, text_field, upload
 from reticent.dashboard.state import DEFAULTS, SETTINGS
-from reticent.samplers import SAMPLERS
+from reticent.kernel.adversaries import style_of
+from reticent.kernel.samplers import SAMPLERS
 
 SLIDER_STEPS = 400
 CONTROLS = tuple(name for name, setting in SETTINGS.items() if setting.control)

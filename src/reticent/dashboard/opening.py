@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from dash import html
 
-from reticent.adversaries import style_of
 from reticent.auditing import audit, load_scores
 from reticent.certificates import page as certificate_page
 from reticent.certificates.declared_text import inert
@@ -29,15 +28,16 @@ from reticent.dashboard.readings import Points, answer, protected, told
 from reticent.dashboard.requests import release_in
 from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
-from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
 from reticent.io.strict import loads
-from reticent.mechanisms import DPSGD, Mechanism
+from reticent.kernel.adversaries import style_of
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.proofs import Claim
+from reticent.kernel.registry import flat
 from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
 from reticent.mechanisms.codec import within_reach
-from reticent.proofs import Claim
 from reticent.records.ledger import RunLedger, ledger_of
-from reticent.registry import flat
 from reticent.verbs import Assess
 from reticent.verbs.releases import Release
 

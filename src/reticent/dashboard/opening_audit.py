@@ -9,13 +9,13 @@ import numpy as np
 from dash import html
 from pydantic import BaseModel, ConfigDict, Field
 
-from reticent.adversaries import Assessment
 from reticent.auditing.curve import EmpiricalTradeOff
 from reticent.certificates.declared_text import inert
 from reticent.dashboard import words
 from reticent.dashboard.figures import GROUNDS, Figure, band_between, line_through, risk_figure
-from reticent.errors import ArtifactError
 from reticent.io.models import Count, NonNegative, Share, validated
+from reticent.kernel.adversaries import Assessment
+from reticent.kernel.errors import ArtifactError
 
 _Shares = Annotated[list[Share], Field(min_length=1, max_length=1000)]
 _Text = Annotated[str, Field(max_length=1000)]

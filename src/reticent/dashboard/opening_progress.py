@@ -12,7 +12,7 @@ from dash import html
 from reticent.certificates.declared_text import inert
 from reticent.dashboard import words
 from reticent.dashboard.pieces import named
-from reticent.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError
 from reticent.tasks.store import Store
 
 _RECENT = 20

@@ -10,18 +10,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent import risk
-from reticent.adversaries import Adversary, Assessment, Method, WorstCase
-from reticent.adversaries.from_ledger import assess_seen
 from reticent.adversaries.report import AssessmentRecord, Number, assessment_record
-from reticent.adversaries.witness import Witness
 from reticent.certificates.sentences import Protected, persons, sentence
-from reticent.curves import TradeOff
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel import risk
+from reticent.kernel.adversaries import Adversary, Assessment, Method, WorstCase
+from reticent.kernel.adversaries.from_ledger import assess_seen
+from reticent.kernel.adversaries.witness import Witness
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk.questions import MEASURES, Questions
+from reticent.kernel.stopping import checkpoint
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk.questions import MEASURES, Questions
-from reticent.stopping import checkpoint
 from reticent.verbs import Assess, Assessments
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))

@@ -7,7 +7,6 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
-from reticent.adversaries import Adversary
 from reticent.calibration import Target
 from reticent.calibration.targets import TARGETS as KINDS
 from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS
@@ -23,14 +22,16 @@ from reticent.dashboard.catalogue import (
     RELEASED,
 )
 from reticent.dashboard.state import State, number, numbers
-from reticent.errors import ParameterError
 from reticent.io.strict import loads
-from reticent.mechanisms import DPSGD, Mechanism, Selection
+from reticent.kernel.adversaries import Adversary
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.registry import parameters_of
+from reticent.kernel.risk.questions import Questions
+from reticent.kernel.samplers import SAMPLERS
+from reticent.mechanisms import Selection
 from reticent.mechanisms.codec import mechanism_of, within_reach
 from reticent.mechanisms.selection import runs_called, singles_of
-from reticent.registry import parameters_of
-from reticent.risk.questions import Questions
-from reticent.samplers import SAMPLERS
 from reticent.verbs import Assess, Calibrate, Certify, Differ, Request
 from reticent.verbs.names import USUAL, Attackers
 from reticent.verbs.releases import Release

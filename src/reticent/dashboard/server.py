@@ -22,7 +22,7 @@ from reticent.dashboard.answering import answered
 from reticent.dashboard.guard import protect
 from reticent.dashboard.layout import connect, made_styles, page
 from reticent.dashboard.turns import Turns
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import ParameterError, UnsupportedError
 
 _FURTHER = 50
 _SWITCH = 0.0005

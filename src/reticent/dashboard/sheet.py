@@ -12,7 +12,6 @@ import numpy as np
 from dash import html as parts
 
 from reticent import __version__
-from reticent.adversaries import Assessment, style_of
 from reticent.certificates.drawing import HEIGHT, WIDTH, across, down
 from reticent.dashboard import words
 from reticent.dashboard.explaining import explanation
@@ -21,6 +20,7 @@ from reticent.dashboard.judging import judge, policy_of
 from reticent.dashboard.layout import made_styles, swatch
 from reticent.dashboard.readings import points, protected
 from reticent.dashboard.state import State
+from reticent.kernel.adversaries import Assessment, style_of
 from reticent.verbs import Assessments
 
 _ATTRIBUTES = {"className": "class", **{name: name.lower() for name in ("title", "scope", "id", "href", "tabIndex")}}

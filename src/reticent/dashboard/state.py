@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from reticent.dashboard.catalogue import CHOICES, OF_RUNS, ONE_RUN, OWN, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
-from reticent.errors import ParameterError
-from reticent.samplers import INDEPENDENT, SAMPLERS
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.samplers import INDEPENDENT, SAMPLERS
 
 
 @dataclass(frozen=True, slots=True)

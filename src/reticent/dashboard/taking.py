@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from csv import writer
 from urllib.parse import urlencode
 
-from reticent.adversaries import Assessment
 from reticent.certificates.page import paged, render_html
 from reticent.dashboard import opening
 from reticent.dashboard.asked import Asked, Shown, answer_to
@@ -18,7 +17,8 @@ from reticent.dashboard.requests import as_text, calibrate_of, certify_of
 from reticent.dashboard.sheet import sheet as sheet_of
 from reticent.dashboard.state import State
 from reticent.dashboard.turns import Turns
-from reticent.stopping import checkpoint
+from reticent.kernel.adversaries import Assessment
+from reticent.kernel.stopping import checkpoint
 
 _AXES = {
     "curves": ("false_positive_rate", "false_negative_rate"),

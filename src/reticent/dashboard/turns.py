@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from reticent.errors import ReticentError
-from reticent.stopping import Stopped, checkpoint, stoppable
+from reticent.kernel.errors import ReticentError
+from reticent.kernel.stopping import Stopped, checkpoint, stoppable
 
 _PATIENCE = 120.0
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from dash import html
 
-from reticent.adversaries import Assessment
 from reticent.adversaries.report import AssessmentRecord, Number
 from reticent.adversaries.screen import ACCURACY, ROUGH
 from reticent.calibration import Target
@@ -20,10 +19,11 @@ from reticent.dashboard.layout import swatch
 from reticent.dashboard.pieces import table
 from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.requests import usual
-from reticent.errors import ParameterError, ReticentError
-from reticent.proofs import Claim
-from reticent.risk.questions import MEASURES
-from reticent.text import digits
+from reticent.kernel.adversaries import Assessment
+from reticent.kernel.errors import ParameterError, ReticentError
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk.questions import MEASURES
+from reticent.kernel.text import digits
 from reticent.verbs import Assessments
 
 _LONGEST = 500

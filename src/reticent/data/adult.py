@@ -16,7 +16,7 @@ import numpy as np
 
 from reticent.data.dataset import ColumnGroup, Dataset, numeric_group, one_hot_group
 from reticent.data.files import data_root, read_checked
-from reticent.errors import DataError
+from reticent.kernel.errors import DataError
 
 TRAIN_SHA256 = "df25a4e32ed6f1bd4b3910d21a7bd661a09061eced7cb45555a519d9667cc87b"
 TEST_SHA256 = "5c8e678e04c82a07182bbcb6667c9a06faaba123a55b409af7c5d21fb45784b3"

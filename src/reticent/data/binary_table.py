@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.errors import DataError
+from reticent.kernel.errors import DataError
 
 
 def parse_binary_table(content: bytes, columns: int, classes: int, where: str) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from reticent.data.dataset import Dataset, numeric_group, to_unit
-from reticent.errors import needing
+from reticent.kernel.errors import needing
 
 # Summary table of the published description of the Wisconsin diagnostic breast cancer data, rounded
 # outwards. Fixed here, so no range is computed from the loaded records.

@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent.data.dataset import Dataset
 from reticent.data.files import data_root, read_checked
-from reticent.errors import DataError, needing
+from reticent.kernel.errors import DataError, needing
 
 TRAIN_SHA256 = "3c17e0b26609fc36e47286dbdbe3768efbb9d53dd15e258d1868f59f4ad495e5"
 TEST_SHA256 = "4fb6e5fd56ba02518fb15388f752fda8ea3f57608cea0b65142d3ae9641230e0"

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from reticent import _check
-from reticent.errors import ParameterError
-from reticent.text import one_of
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.text import one_of
 
 
 class ColumnKind(StrEnum):
@@ -151,7 +151,7 @@ class Dataset:
         Raises:
             ParameterError: nobody is left to train on.
         """
-        share = _check.open_fraction(train_fraction=train_fraction)
+        share = checks.open_fraction(train_fraction=train_fraction)
         pool = np.sort(self.train if self.split_seed is None else np.concatenate([self.train, self.test]))
         if self.keys is None:
             order, last = np.random.default_rng(seed).permutation(pool), int(share * len(pool))
@@ -173,7 +173,7 @@ class Dataset:
         Raises:
             ParameterError: ``train_size`` is below 1 or above the number of training records.
         """
-        if _check.count(train_size=train_size) > len(self.train):
+        if checks.count(train_size=train_size) > len(self.train):
             raise ParameterError("train_size", train_size, f"at most {len(self.train)}")
         return replace(self, train=self.train[:train_size].copy())
 

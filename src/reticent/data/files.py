@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reticent.errors import ArtifactError, DataError
 from reticent.io import files
+from reticent.kernel.errors import ArtifactError, DataError
 
 LARGEST = 512 << 20
 """Bytes that are read of a data file."""

@@ -8,7 +8,7 @@ import zlib
 from reticent.data.binary_table import parse_binary_table
 from reticent.data.dataset import Dataset, binary_group
 from reticent.data.files import data_root, read_checked
-from reticent.errors import DataError
+from reticent.kernel.errors import DataError
 
 SHA256 = "233b6bfa0f717d45f83854a70f8d201a3201efef08c20d702e888938702d0267"
 COLUMNS = 446

@@ -33,10 +33,10 @@ from reticent.data.own_columns import (
     problem_of,
 )
 from reticent.data.own_files import MOST_COLUMNS, Cells, read_table
-from reticent.errors import ArtifactError, DataError, ParameterError
 from reticent.io import strict, yaml
 from reticent.io.models import Closed, Count, validated
-from reticent.text import did_you_mean, printable
+from reticent.kernel.errors import ArtifactError, DataError, ParameterError
+from reticent.kernel.text import did_you_mean, printable
 
 SCHEMA_FILE = "schema.json"
 _LARGEST_SCHEMA = yaml.Limits(size=1 << 20, nodes=100_000)

@@ -17,9 +17,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from reticent.data.dataset import ColumnGroup, binary_group, numeric_group, one_hot_group, to_unit
 from reticent.data.own_files import MOST_COLUMNS, Cells
-from reticent.errors import DataError, ParameterError
 from reticent.io.models import Closed, Finite
-from reticent.text import printable
+from reticent.kernel.errors import DataError, ParameterError
+from reticent.kernel.text import printable
 
 MOST_CATEGORIES = 200
 """That are read off the records; more are declared."""

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from reticent.errors import ArtifactError, DataError, needing
 from reticent.io.npz import read_arrays
-from reticent.text import printable
+from reticent.kernel.errors import ArtifactError, DataError, needing
+from reticent.kernel.text import printable
 
 MOST_COLUMNS = 2000
 _MOST_CELLS = 20_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent import _check
 from reticent.data.binary_table import parse_binary_table
 from reticent.data.dataset import Dataset, binary_group
 from reticent.data.files import data_root, read_bytes
+from reticent.kernel import checks
 
 COLUMNS, CLASSES = 600, 100
 
@@ -55,7 +55,7 @@ def generate_baskets(records: int = 20_000, seed: int = 0) -> Dataset:
         records: number of records, >= 2.
         seed: of the generator; part of the name.
     """
-    _check.count(records=records)
+    checks.count(records=records)
     rng = np.random.default_rng(seed)
     rates = rng.beta(0.4, 1.6, size=(CLASSES, COLUMNS))
     labels = rng.integers(CLASSES, size=records)

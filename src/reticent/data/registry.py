@@ -10,8 +10,8 @@ from reticent.data.cifar10 import load_cifar10
 from reticent.data.dataset import Dataset
 from reticent.data.location import load_location30
 from reticent.data.purchase import generate_baskets, load_purchase100
-from reticent.errors import ParameterError
-from reticent.text import one_of
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.text import one_of
 
 _LOADERS: dict[str, Callable[[], Dataset]] = {
     "adult": load_adult,

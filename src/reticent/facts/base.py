@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from reticent.lazy import kinds
-from reticent.messages import Message
-from reticent.proofs import Status
+from reticent.kernel.lazy import kinds
+from reticent.kernel.messages import Message
+from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
     from reticent.facts.steps import Segment

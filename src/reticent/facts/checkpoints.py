@@ -9,7 +9,7 @@ from pydantic import Field
 
 from reticent.facts.base import Fact, Severity
 from reticent.io.models import Sha256
-from reticent.messages import Figure, Message
+from reticent.kernel.messages import Figure, Message
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

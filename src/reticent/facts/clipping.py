@@ -11,7 +11,7 @@ from pydantic import Field
 from reticent.facts.base import Fact, Found, Severity, Word
 from reticent.facts.draws import VOUCHED
 from reticent.facts.steps import Source
-from reticent.proofs import Status
+from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from reticent.errors import ParameterError
 from reticent.facts.base import Fact, Found, Severity, section
 from reticent.facts.plan import OF_A_STAGE, planned_segments, sampler_of, told
 from reticent.facts.planned_steps import planned
 from reticent.facts.steps import Segment
+from reticent.kernel.errors import ParameterError
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from reticent.facts.base import Fact
-from reticent.proofs import Status
+from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

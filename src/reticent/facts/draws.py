@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.facts.base import Fact, Found, Reading, Severity, Shown, section
 from reticent.facts.steps import MOST_STEPS, Drawn, Source
-from reticent.pairs import Neighbouring
-from reticent.proofs import Status
-from reticent.samplers.base import not_by_coins, seen_as
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Status
+from reticent.kernel.samplers.base import not_by_coins, seen_as
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

@@ -10,8 +10,8 @@ from reticent.facts.base import Fact, Found, Severity, section
 from reticent.facts.configuration import OWN
 from reticent.facts.steps import Source
 from reticent.facts.weights import schema_from_records
+from reticent.kernel.proofs import Status
 from reticent.mechanisms.gradients import Gradients
-from reticent.proofs import Status
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from reticent.facts.base import Fact, Found, Severity
 from reticent.facts.checkpoints import POST_PROCESSED, PUT_BACK, kept
 from reticent.facts.steps import Drawn
-from reticent.samplers import SAMPLERS
-from reticent.text import listed
+from reticent.kernel.samplers import SAMPLERS
+from reticent.kernel.text import listed
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

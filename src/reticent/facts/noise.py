@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reticent.facts.base import Fact, Found, Severity
 from reticent.facts.steps import Generator, Randomness, Source
-from reticent.proofs import Status
+from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

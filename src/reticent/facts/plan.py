@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reticent.errors import ParameterError
 from reticent.facts.steps import MOST_STEPS, ClippingRecord, Drawn, SamplerRecord, Segment, Source
 from reticent.io.models import Closed, Count, NonNegative, Positive, Rate
-from reticent.samplers import Sampler
-from reticent.samplers.epochs import batches_of_a_pass
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.samplers import Sampler
+from reticent.kernel.samplers.epochs import batches_of_a_pass
 from reticent.samplers.named import called
 
 MOST_STAGES = 64

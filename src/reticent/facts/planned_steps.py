@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import model_validator
 
-from reticent.errors import ReticentError
 from reticent.facts.base import Fact, Reading, Severity
 from reticent.facts.plan import planned_segments
 from reticent.io.models import Closed, Count
-from reticent.messages import Figure, Message
-from reticent.proofs import Status
+from reticent.kernel.errors import ReticentError
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
     from reticent.facts.steps import Segment

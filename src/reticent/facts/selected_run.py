@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from reticent.errors import ReticentError
 from reticent.facts.base import Fact, Found, Severity
 from reticent.facts.steps import Randomness
 from reticent.io.models import Closed, Positive
+from reticent.kernel.errors import ReticentError
+from reticent.kernel.mechanisms.gaussian import Gaussian
+from reticent.kernel.mechanisms.ledger import Ledger
+from reticent.kernel.proofs import Status
 from reticent.mechanisms.codec import mechanism_of
-from reticent.mechanisms.gaussian import Gaussian
-from reticent.mechanisms.ledger import Ledger
-from reticent.proofs import Status
 
 if TYPE_CHECKING:
-    from reticent.mechanisms.base import Mechanism
+    from reticent.kernel.mechanisms.base import Mechanism
     from reticent.records.ledger import RunLedger
 
 Steps = Counter[tuple[Any, ...]]

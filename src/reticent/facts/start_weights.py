@@ -10,7 +10,7 @@ from reticent.facts.draws import VOUCHED
 from reticent.facts.steps import Source
 from reticent.io.commitments import commit, new_salt, opens
 from reticent.io.models import Sha256, Terse, Whole
-from reticent.proofs import Status
+from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

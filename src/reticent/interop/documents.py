@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reticent.errors import ArtifactError, ReticentError, UnsupportedError, needing
 from reticent.interop.opake import is_opake, mechanism_from_opake
 from reticent.io import strict
-from reticent.mechanisms import Mechanism
+from reticent.kernel.errors import ArtifactError, ReticentError, UnsupportedError, needing
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.text import printable
 from reticent.records.ledger import RunLedger, ledger_of
-from reticent.text import printable
 
 _DEEPEST = 32
 

@@ -13,23 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from reticent import _check
-from reticent.curves.binomial import log_masses
-from reticent.errors import ParameterError, UnsupportedError, needing
-from reticent.mechanisms import (
-    DPSGD,
-    Gaussian,
-    Guarantee,
-    Laplace,
-    MatrixMechanism,
-    Mechanism,
-    Neighbouring,
-    RandomisedResponse,
-    Selection,
-)
-from reticent.mechanisms.ledger import together
+from reticent.kernel import checks
+from reticent.kernel.curves.binomial import log_masses
+from reticent.kernel.errors import ParameterError, UnsupportedError, needing
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.kernel.mechanisms.ledger import together
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.samplers import SAMPLERS
+from reticent.mechanisms import Guarantee, Laplace, MatrixMechanism, RandomisedResponse, Selection
 from reticent.pairs import Fixed, Geometric, NegativeBinomial, Poisson, Runs
-from reticent.samplers import SAMPLERS
 
 with needing("reticent.interop.dp_events", "interop"):
     from dp_accounting import NeighboringRelation, dp_event
@@ -150,19 +142,19 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
             yield RandomisedResponse(flip_probability=0.5 * random, releases=count)
         case dp_event.SingleEpochTreeAggregationDpEvent(noise_multiplier=noise, step_counts=steps):
             longest = max(steps) if isinstance(steps, list) else steps  # a record is in one of the trees
-            tree = MatrixMechanism(noise, _check.count(step_counts=longest), "tree")
+            tree = MatrixMechanism(noise, checks.count(step_counts=longest), "tree")
             yield from [tree] * count
         case dp_event.RepeatAndSelectDpEvent():
             yield from [_selection(event)] * count
         case dp_event.MixtureOfGaussiansDpEvent():
             yield _mixture(event, count)
         case dp_event.SelfComposedDpEvent(event=inner, count=times):
-            yield from _parts(inner, count * _check.count(count=times))
+            yield from _parts(inner, count * checks.count(count=times))
         case dp_event.ComposedDpEvent(events=events):
             for inner in events:  # the curve does not depend on the order: each part repeats in place
                 yield from _parts(inner, count)
         case dp_event.PoissonSampledDpEvent(sampling_probability=rate, event=inner):
-            yield from _poisson(_check.fraction(sampling_probability=rate), inner, count)
+            yield from _poisson(checks.fraction(sampling_probability=rate), inner, count)
         case _ if type(event).__name__ in _GUARANTEES and isinstance(event, dp_event.DpEvent):  # of newer versions
             yield Guarantee(_number(event.epsilon), _number(getattr(event, "delta", 0.0)), count)
         case _:
@@ -205,7 +197,7 @@ def _mixture(event: dp_event.MixtureOfGaussiansDpEvent, count: int) -> DPSGD:
 def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
     match event:
         case dp_event.PoissonSampledDpEvent(sampling_probability=inner_rate, event=inner):
-            yield from _poisson(rate * _check.fraction(sampling_probability=inner_rate), inner, count)
+            yield from _poisson(rate * checks.fraction(sampling_probability=inner_rate), inner, count)
         case dp_event.LaplaceDpEvent(noise_multiplier=noise):
             if rate > 0.0:
                 yield Laplace(noise_multiplier=_number(noise), releases=count, sample_rate=rate)

@@ -13,20 +13,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from reticent import _check
-from reticent.accountants import compose
-from reticent.curves import TradeOff
-from reticent.curves.enclosure import Enclosure
-from reticent.errors import ArtifactError, ParameterError, ReticentError, needing
 from reticent.facts import Fact, all_facts
 from reticent.facts.steps import SamplerRecord
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.mechanisms.ledger import together
-from reticent.risk import epsilon_at_delta
-from reticent.samplers import INDEPENDENT, SAMPLERS, Sampler
-from reticent.samplers.base import sampler_given, seen_as
-from reticent.samplers.epochs import batches_of_a_pass, whole_batches_of_a_pass
-from reticent.text import stated
+from reticent.kernel import checks
+from reticent.kernel.accountants import compose
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.errors import ArtifactError, ParameterError, ReticentError, needing
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.mechanisms.ledger import together
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import epsilon_at_delta
+from reticent.kernel.samplers import INDEPENDENT, SAMPLERS, Sampler
+from reticent.kernel.samplers.base import sampler_given, seen_as
+from reticent.kernel.samplers.epochs import batches_of_a_pass, whole_batches_of_a_pass
+from reticent.kernel.text import stated
 
 with needing("reticent.interop.opacus", "train"):
     import opacus
@@ -179,10 +180,10 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         """The curve of any adversary of ``reticent.adversaries``, evaluated as that adversary does by default.
 
         Args:
-            adversary: for example ``reticent.adversaries.WorstCase()``.
+            adversary: for example ``reticent.kernel.adversaries.WorstCase()``.
             neighbouring: between which data sets; None means the adversary's own ``relation``.
         """
-        from reticent.adversaries import Method
+        from reticent.kernel.adversaries import Method
 
         return adversary.assess(self.released(), neighbouring or adversary.relation, Method.EXACT).curve
 
@@ -198,7 +199,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         """
         if unknown:
             raise ParameterError("options", sorted(unknown), "delta and neighbouring; the bound needs no tuning")
-        _check.rate(delta=delta)
+        checks.rate(delta=delta)
         if self.history and self.sampler is None:
             warnings.warn(_UNSEEN, stacklevel=2)
         if self.unseen_layouts:
@@ -232,9 +233,9 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             history = [_segment(*entry) for entry in state_dict["history"]]
             own, norm = dict(state_dict.get("sampler") or {}), state_dict.get("max_grad_norm")
             sampler = SAMPLERS[own.pop("name")](**own) if own else None
-            repeats = _check.count(repeats=state_dict.get("repeats", 1))
-            listed = _check.count(copies=state_dict.get("copies", 1))
-            norm = None if norm is None else _check.positive(max_grad_norm=norm)
+            repeats = checks.count(repeats=state_dict.get("repeats", 1))
+            listed = checks.count(copies=state_dict.get("copies", 1))
+            norm = None if norm is None else checks.positive(max_grad_norm=norm)
             faults = {all_facts()[name] for name in state_dict.get("faults", ())}
         except (KeyError, TypeError, ValueError, ReticentError) as error:
             raise ArtifactError(f"accountant state is damaged: {error}") from None
@@ -299,9 +300,9 @@ def get_noise_multiplier(
 
     if (steps is None) == (epochs is None):
         raise ParameterError("steps", steps, "given, or epochs, and not both", shown=steps is not None)
-    rate = _check.rate(sample_rate=sample_rate)
+    rate = checks.rate(sample_rate=sample_rate)
     drawn = INDEPENDENT if sampler is None else sampler_given(sampler)
-    count = _check.count(steps=steps) if epochs is None else drawn.steps_in(epochs, rate)
+    count = checks.count(steps=steps) if epochs is None else drawn.steps_in(epochs, rate)
     run = DPSGD(1.0, 1.0 if sampler is None else rate, count, sampler=drawn)
     return calibrate(run, NoiseMultiplier(), EpsilonAtDelta(target_epsilon, target_delta)).value
 
@@ -328,9 +329,9 @@ def _drawn(loader: Any) -> Sampler | None:
 
 def _segment(noise_multiplier: float, sample_rate: float, steps: int) -> tuple[float, float, int]:
     return (
-        _check.non_negative(noise_multiplier=noise_multiplier),
-        _check.rate(sample_rate=sample_rate),
-        _check.count(steps=steps),
+        checks.non_negative(noise_multiplier=noise_multiplier),
+        checks.rate(sample_rate=sample_rate),
+        checks.count(steps=steps),
     )
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reticent import _check
-from reticent.errors import ArtifactError, ReticentError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Guarantee, Mechanism
-from reticent.mechanisms.ledger import together
-from reticent.samplers import SAMPLERS
-from reticent.text import one_of, printable
+from reticent.kernel import checks
+from reticent.kernel.errors import ArtifactError, ReticentError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.kernel.mechanisms.ledger import together
+from reticent.kernel.samplers import SAMPLERS
+from reticent.kernel.text import one_of, printable
+from reticent.mechanisms import Guarantee
 
 _FIELDS: dict[str, tuple[str, ...]] = {
     "Identity": (),
@@ -81,7 +82,7 @@ def _parts(process: Any, count: int, depth: int) -> Iterator[Mechanism]:
             yield from _parts(held["left"], count, depth + 1)
             yield from _parts(held["right"], count, depth + 1)
         case "Repeated":
-            yield from _parts(held["inner"], count * _check.count(count=held["count"]), depth + 1)
+            yield from _parts(held["inner"], count * checks.count(count=held["count"]), depth + 1)
         case "CachedProcess":
             yield from _parts(held["inner"], count, depth + 1)
         case "Poisson" | "ParallelPoisson" | "KOutOfT" | "BallsInBins":
@@ -134,4 +135,4 @@ def _inside(kind: str, held: Mapping[str, Any], depth: int) -> tuple[float, Mapp
             raise UnsupportedError(f"BallsInBins: {_REASONS['MfGaussian']}")
     elif inner not in ("Gaussian", "NonPrivate"):
         raise UnsupportedError(f"{inner}: {_REASONS.get(inner, 'only Gaussian releases can share a sample')}")
-    return _check.non_negative(noise_multiplier=own.get("noise_multiplier", 0.0)), held
+    return checks.non_negative(noise_multiplier=own.get("noise_multiplier", 0.0)), held

@@ -14,11 +14,11 @@ import math
 
 import numpy as np
 
-from reticent import _check
-from reticent.curves import GaussianTradeOff
-from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import symmetric_above
-from reticent.errors import NumericalError, ParameterError, needing
+from reticent.kernel import checks
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.curves.polygon import symmetric_above
+from reticent.kernel.errors import NumericalError, ParameterError, needing
 
 with needing("reticent.interop.pld", "interop"):
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -44,7 +44,7 @@ def from_pld(distribution: PrivacyLossDistribution, rows: int = 2000) -> Enclosu
         raise ParameterError("distribution", type(distribution).__name__, "a PrivacyLossDistribution of dp_accounting")
     if not _is_pessimistic(distribution):
         raise ParameterError("distribution", "an optimistic estimate", "pessimistic: only that proves a bound")
-    if _check.count(rows=rows) < 2:
+    if checks.count(rows=rows) < 2:
         raise ParameterError("rows", rows, "at least 2")
     epsilons = _epsilons(distribution, rows)
     deltas = np.asarray(distribution.get_delta_for_epsilon(epsilons), dtype=float)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from reticent.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError
 
 _TURNS, _TURN = 200, 0.05
 _STRAY = re.compile(r"\.(.+)\.partial-[0-9a-f]{16}", re.DOTALL)

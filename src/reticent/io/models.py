@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from reticent.errors import ArtifactError, ParameterError
-from reticent.text import did_you_mean, printable
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import did_you_mean, printable
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]

@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from reticent.errors import ArtifactError
-from reticent.text import listed
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.text import listed
 
 _LONGEST_DIRECTORY = 1 << 16
 

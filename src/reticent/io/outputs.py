@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
-from reticent.errors import ArtifactError
 from reticent.io.files import held, new_folder, read_start, refuse_folder, refuse_no_folder, write_atomic, writing
+from reticent.kernel.errors import ArtifactError
 
 _START = 4096
 

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
+from reticent.kernel.errors import ArtifactError
 
 _DEEPEST = 64
 _LONGEST_INTEGER = 19

@@ -16,9 +16,9 @@ from typing import Any
 import yaml
 from yaml import events
 
-from reticent.errors import ArtifactError
 from reticent.io.files import read_text
-from reticent.text import printable
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.text import printable
 
 _WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 _WORDS |= {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}

@@ -1,5 +1,5 @@
-"""What was released, as frozen data, and the pairs that dominate it. What follows from a release is not said here."""
+"""The list of mechanisms, and those beside DP-SGD: what was released, as frozen data, and pairs that dominate it."""
 
-from reticent.lazy import attached
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from reticent.errors import ArtifactError, ParameterError, ReticentError
-from reticent.mechanisms import MECHANISMS, Ledger, Mechanism, OneOf, Selection
+from reticent.kernel.errors import ArtifactError, ParameterError, ReticentError
+from reticent.kernel.mechanisms import MECHANISMS, Ledger, Mechanism
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.registry import Parameter, flat, gathered, parameters_of, typed
+from reticent.mechanisms import OneOf, Selection
 from reticent.mechanisms.selection import runs_called
-from reticent.mechanisms.units import Unit
-from reticent.registry import Parameter, flat, gathered, parameters_of, typed
 
 _MOST_PARTS = 64
 _LARGEST_COUNT = 10**12

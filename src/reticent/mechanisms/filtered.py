@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
-from reticent import _check, pairs
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms.base import OF_NOISE, Mechanism
-from reticent.mechanisms.gaussian import Gaussian
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
-from reticent.registry import Search, described
+from reticent.kernel import checks, pairs
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms.base import OF_NOISE, Mechanism
+from reticent.kernel.mechanisms.gaussian import Gaussian
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.registry import Search, described
 
 _BITS = 160  # of the whole numbers in which a budget is spent: no sum of floats can round it upward
 
@@ -48,7 +48,7 @@ class FilteredGaussian(Mechanism):
     sentence: ClassVar[Message | str] = Message("mechanism.filtered-gaussian")
 
     def __post_init__(self) -> None:
-        if not 1e-30 <= _check.positive(budget=self.budget) <= 1e30:
+        if not 1e-30 <= checks.positive(budget=self.budget) <= 1e30:
             raise ParameterError("budget", self.budget, "from 1e-30 to 1e30")
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from reticent.io.models import Closed
-from reticent.messages import Message
+from reticent.kernel.messages import Message
 
 
 class Gradients(StrEnum):

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent import _check, pairs
-from reticent.errors import ParameterError
-from reticent.mechanisms.base import Mechanism
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
-from reticent.registry import described
+from reticent.kernel import checks, pairs
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms.base import Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.registry import described
 
 _LARGEST = 600.0  # beyond, e^-epsilon underflows, and no answer means anything
 
@@ -46,11 +46,11 @@ class Guarantee(Mechanism):
     sentence: ClassVar[Message | str] = Message("mechanism.guarantee")
 
     def __post_init__(self) -> None:
-        if _check.non_negative(stated_epsilon=self.stated_epsilon) > _LARGEST:
+        if checks.non_negative(stated_epsilon=self.stated_epsilon) > _LARGEST:
             raise ParameterError("stated_epsilon", self.stated_epsilon, f"at most {_LARGEST:g}")
-        if _check.fraction(stated_delta=self.stated_delta) == 1.0:
+        if checks.fraction(stated_delta=self.stated_delta) == 1.0:
             raise ParameterError("stated_delta", self.stated_delta, "below 1")
-        _check.count(releases=self.releases)
+        checks.count(releases=self.releases)
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         """One part for all releases; none that is attained, as nobody says what was released.
@@ -73,7 +73,7 @@ def _pair(epsilon: float, delta: float) -> pairs.CurvePair:
 
     In logarithms, as 1 - delta would round a small delta away.
     """
-    from reticent.curves import LogErrors, SymmetricPolygon
+    from reticent.kernel.curves import LogErrors, SymmetricPolygon
 
     shown, hidden = math.log(delta) if delta > 0.0 else -math.inf, math.log1p(-delta)
     corner = hidden - float(np.logaddexp(0.0, epsilon))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reticent import _check, pairs
-from reticent.errors import UnsupportedError
-from reticent.mechanisms.base import Mechanism, check_noise, check_rate
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
-from reticent.registry import described
+from reticent import pairs
+from reticent.kernel import checks
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms.base import Mechanism, check_noise, check_rate
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Disclosure, Neighbouring, Part
+from reticent.kernel.registry import described
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,7 +41,7 @@ class Laplace(Mechanism):
 
     def __post_init__(self) -> None:
         check_noise(self.noise_multiplier)
-        _check.count(releases=self.releases)
+        checks.count(releases=self.releases)
         check_rate(self.sample_rate)
 
     @property
@@ -61,6 +62,6 @@ class Laplace(Mechanism):
             raise UnsupportedError(Message("refused.sampled-laplace"))
         keys = ("DONG2022:Lemma A.6", *(("ZHU2022:Theorem 11",) if sampled else ()))
         if self.noise_multiplier == 0.0:
-            return (Part(pairs.Disclosure(self.sample_rate), self.releases, keys),)
+            return (Part(Disclosure(self.sample_rate), self.releases, keys),)
         pair = pairs.LaplacePair(self.noise_multiplier, self.sample_rate, neighbouring.sensitivity)
         return (Part(pair, self.releases, keys),)

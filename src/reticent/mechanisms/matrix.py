@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from reticent import _check, pairs
-from reticent.errors import ParameterError
+from reticent.kernel import checks, pairs
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms.base import Mechanism, check_noise, check_rate
+from reticent.kernel.mechanisms.dpsgd import DPSGD
+from reticent.kernel.mechanisms.gaussian import Gaussian
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.registry import Parameter, described
+from reticent.kernel.text import digits
 from reticent.mechanisms import strategies
-from reticent.mechanisms.base import Mechanism, check_noise, check_rate
-from reticent.mechanisms.dpsgd import DPSGD
-from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.strategies import Sensitivity, Strategy
-from reticent.messages import Figure, Message
-from reticent.pairs import Neighbouring, Part
-from reticent.registry import Parameter, described
-from reticent.text import digits
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,8 +66,8 @@ class MatrixMechanism(Mechanism):
     def __post_init__(self) -> None:
         check_noise(self.noise_multiplier)
         for name in ("steps", "participations", "separation"):
-            _check.count(**{name: getattr(self, name)})
-        if self.bands is not None and (_check.count(bands=self.bands) and self._strategy.dense):
+            checks.count(**{name: getattr(self, name)})
+        if self.bands is not None and (checks.count(bands=self.bands) and self._strategy.dense):
             raise ParameterError("bands", self.bands, "left out unless the strategy is Toeplitz", shown=False)
         check_rate(self.sample_rate)
         if self.steps > 10**8:

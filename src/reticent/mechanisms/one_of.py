@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reticent import _check, pairs
-from reticent.errors import ParameterError
-from reticent.mechanisms.base import Mechanism
-from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Condition, Status, condition
+from reticent import pairs
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms.base import Mechanism
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.proofs import Condition, Status, condition
 
 _MOST = 64
 
@@ -46,7 +47,7 @@ class OneOf(Mechanism):
         if len(self.weights) != len(self.settings):
             raise ParameterError("weights", self.weights, "one for each setting")
         for weight in self.weights:
-            _check.count(weights=weight)
+            checks.count(weights=weight)
         for name in ("unit", "records_per_user"):
             if len({getattr(one, name) for one in self.settings}) > 1:
                 raise ParameterError(name, "several", "the same in all settings")

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent import _check, pairs
-from reticent.errors import ParameterError
-from reticent.mechanisms.base import SMALLEST, Mechanism
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
-from reticent.registry import Search, described
+from reticent.kernel import checks, pairs
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms.base import SMALLEST, Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.registry import Search, described
 
 _EXACT = 1000  # releases whose number of yes answers is one binomial law; beyond, steps are composed
 
@@ -55,10 +55,10 @@ class RandomisedResponse(Mechanism):
     sentence: ClassVar[Message | str] = Message("mechanism.randomised-response")
 
     def __post_init__(self) -> None:
-        flip = _check.fraction(flip_probability=self.flip_probability)
+        flip = checks.fraction(flip_probability=self.flip_probability)
         if flip > 0.5 or 0.0 < flip < SMALLEST:
             raise ParameterError("flip_probability", self.flip_probability, f"0, or from {SMALLEST:g} to 0.5")
-        _check.count(releases=self.releases)
+        checks.count(releases=self.releases)
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         flip, keys = self.flip_probability, ("RETICENT:flipped-answer",)
@@ -81,8 +81,8 @@ class RandomisedResponse(Mechanism):
 @lru_cache(maxsize=64)  # equal releases are counted together
 def _pair(flip: float, releases: int) -> pairs.CurvePair:
     """The number of yes answers is sufficient: Binomial(releases, flip) against Binomial(releases, 1 - flip)."""
-    from reticent.curves import LogErrors, PolygonTradeOff  # lists of mechanisms are read without them
-    from reticent.curves.binomial import log_masses
+    from reticent.kernel.curves import LogErrors, PolygonTradeOff  # lists of mechanisms are read without them
+    from reticent.kernel.curves.binomial import log_masses
 
     yes = np.arange(releases, -1, -1)  # the answers that an attacker accuses, the strongest evidence first
     absent = log_masses(releases, flip)[yes]

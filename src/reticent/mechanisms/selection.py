@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from reticent import pairs
-from reticent.errors import ParameterError
-from reticent.mechanisms.base import Mechanism
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms.base import Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.proofs import Condition, Status, condition
+from reticent.kernel.text import one_of
 from reticent.pairs.runs import RUNS, Runs
-from reticent.proofs import Condition, Status, condition
-from reticent.text import one_of
 
 OF_SELECTION = ("independent-runs", "hidden-runs", "best-only", "counted-scores")
 """Keys of conditions that every selection rests on."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from reticent.mechanisms import Mechanism
-from reticent.registry import flat, told
-from reticent.samplers import INDEPENDENT
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.registry import flat, told
+from reticent.kernel.samplers import INDEPENDENT
 
 _COUNTS = ("releases", "steps")
 _NOT_TOLD = {"max_grad_norm", "num_parameters", "batch_size", "dataset_size", "sampler"}

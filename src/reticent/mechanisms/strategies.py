@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import ParameterError, UnsupportedError
 
 NAMES = ("identity", "prefix", "square-root", "tree")
 _LARGEST_DENSE = 2048

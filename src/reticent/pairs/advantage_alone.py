@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from reticent.curves.sums import roundings, weighted
-from reticent.errors import NumericalError
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel.curves.sums import roundings, weighted
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
 from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian
 from reticent.pairs.strips import argument_reach, nowhere_turned, strips

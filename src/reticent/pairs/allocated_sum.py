@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.curves._logs import EPS, cell_masses
+from reticent.kernel.curves._logs import EPS, cell_masses
 
 _LOW, _HIGH = 9.3, 8.6  # deviations up to which grids reach: below; above, of the law weighted by its value
 _LEFT_OUT_BELOW, _LEFT_OUT_ABOVE = 1e-18, 1e-17  # masses that need no point of their own

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.curves import LogErrors
-from reticent.curves._logs import EPS, OVERFLOW, log_of
-from reticent.curves.polygon import Polygon, polygon_above, polygon_through
-from reticent.curves.sums import products, roundings
+from reticent.kernel.curves import LogErrors
+from reticent.kernel.curves._logs import EPS, OVERFLOW, log_of
+from reticent.kernel.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.kernel.curves.sums import products, roundings
 from reticent.pairs.log_normal import ROUNDINGS_OF_A_TERM, Decay, Line, Transform, line_of, transform
 
 _MOST_FREQUENCIES = 2**18

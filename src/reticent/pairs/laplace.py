@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from reticent.curves import LaplaceTradeOff, TradeOff, subsampled
-from reticent.pairs.base import Drawn
+from reticent.curves import LaplaceTradeOff
+from reticent.kernel.curves import TradeOff, subsampled
+from reticent.kernel.pairs.base import Drawn
 
 _OVERFLOW = 700.0  # exponent from which e^x - 1 is e^x, and next to which it overflows
 

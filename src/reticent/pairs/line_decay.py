@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.curves._logs import HUGE, log_of
+from reticent.kernel.curves._logs import HUGE, log_of
 from reticent.pairs.loss_cells import chunks
 from reticent.pairs.transforms import Decay
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.curves._logs import EPS
-from reticent.curves.sums import products, roundings, weighted
+from reticent.kernel.curves._logs import EPS
+from reticent.kernel.curves.sums import products, roundings, weighted
 
 DIGITS = 58.0
 """e^-58: what the rule in z may be off by."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from reticent.pairs.columns import Numbers, functions
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel.pairs.columns import Numbers, functions
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 
 _CHUNK = 500_000  # elements of one array
 _SINC_FLOOR = 0.217233628211222  # largest |sin z / z| beyond the first zero

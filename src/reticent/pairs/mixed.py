@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from reticent.curves import Mixture, TradeOff
-from reticent.pairs.base import Pair
+from reticent.kernel.curves import Mixture, TradeOff
+from reticent.kernel.pairs.base import Pair
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import log_ndtr
 
-from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
-from reticent.curves._logs import EPS, TINY, log1mexp, log_of
 from reticent.curves.moves import chained
-from reticent.curves.polygon import Polygon, gaussian_above, hull, polygon_above, polygon_through, strictest
+from reticent.kernel.curves import GaussianTradeOff, LogErrors, TradeOff
+from reticent.kernel.curves._logs import EPS, TINY, log1mexp, log_of
+from reticent.kernel.curves.polygon import Polygon, gaussian_above, hull, polygon_above, polygon_through, strictest
+from reticent.kernel.pairs.base import Pair
+from reticent.kernel.pairs.curve import CurvePair
 from reticent.pairs.allocated_sum import COARSE, FINE, MEDIUM, TAILS, Effort, Law, Window, sum_of
 from reticent.pairs.allocated_transform import Deltas, resolved
-from reticent.pairs.base import Pair
-from reticent.pairs.curve import CurvePair
 from reticent.pairs.told_steps import told_steps
 
 _FEW = 1024  # bins whose sums take few doublings, so that each may err by more

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent import _check
-from reticent.curves._thresholds import halved
-from reticent.errors import ParameterError
-from reticent.keywords import hinted
-from reticent.registry import described
+from reticent.kernel import checks
+from reticent.kernel.curves._thresholds import halved
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.keywords import hinted
+from reticent.kernel.registry import described
 
 _MOST = 1e9  # runs on average
 _HALVINGS = 200
@@ -81,7 +81,7 @@ def check_mean(mean: float, least: float) -> None:
     Raises:
         ParameterError: it is none.
     """
-    if not least <= _check.positive(mean=mean) <= _MOST:
+    if not least <= checks.positive(mean=mean) <= _MOST:
         raise ParameterError("mean", mean, f"from {least:g} to {_MOST:g}")
 
 
@@ -105,7 +105,7 @@ class NegativeBinomial(Runs):
 
     def __post_init__(self) -> None:
         check_mean(self.mean, 1.0)
-        if not -1.0 < _check.finite(shape=self.shape) <= 100.0:
+        if not -1.0 < checks.finite(shape=self.shape) <= 100.0:
             raise ParameterError("shape", self.shape, "above -1, at most 100")
         if self.mean > (most := _mean(self.shape, _LEAST)):
             raise ParameterError("mean", self.mean, f"at most {most:g} with shape {self.shape:g}")

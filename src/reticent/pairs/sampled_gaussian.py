@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.curves.sums import roundings, weighted
-from reticent.errors import NumericalError
-from reticent.pairs.columns import Numbers, against_rows, any_of, functions, joined
-from reticent.pairs.gaussian_mixture import GaussianMixture, Nodes
+from reticent.kernel.curves.sums import roundings, weighted
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs.columns import Numbers, against_rows, any_of, functions, joined
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture, Nodes
 from reticent.pairs.line_decay import Closer, Each, LineDecay
 from reticent.pairs.loss_cells import LossCells, chunks
 from reticent.pairs.sampled_tails import SampledTails

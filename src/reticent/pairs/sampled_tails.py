@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reticent.pairs.columns import Numbers, functions
-from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel.pairs.columns import Numbers, functions
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 
 
 class SampledTails:

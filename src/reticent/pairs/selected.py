@@ -18,15 +18,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent.curves import LogErrors, Mixture, TradeOff
-from reticent.curves._logs import log1mexp, log_difference
-from reticent.curves.polygon import Polygon, log_deltas, mirrored, polygon_above, polygon_through
-from reticent.errors import UnsupportedError
-from reticent.pairs.base import Composer, Pair
-from reticent.pairs.curve import CurvePair
-from reticent.pairs.part import Part
+from reticent.kernel.curves import LogErrors, Mixture, TradeOff
+from reticent.kernel.curves._logs import log1mexp, log_difference
+from reticent.kernel.curves.polygon import Polygon, log_deltas, mirrored, polygon_above, polygon_through
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.pairs.base import Composer, Pair
+from reticent.kernel.pairs.curve import CurvePair
+from reticent.kernel.pairs.part import Part
+from reticent.kernel.stopping import checkpoint
 from reticent.pairs.runs import Runs
-from reticent.stopping import checkpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent.pairs.columns import Numbers, functions
+from reticent.kernel.pairs.columns import Numbers, functions
 
 _WIDEST, _SHARES = 0.92 * np.pi, np.array([0.3, 0.6, 0.8, 0.92]) / 0.92
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.curves import GaussianTradeOff
-from reticent.curves._logs import log_of
-from reticent.curves.polygon import Polygon, symmetric_above
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.curves._logs import log_of
+from reticent.kernel.curves.polygon import Polygon, symmetric_above
 
 _LEAST = 1e-40  # probability of what is counted with the largest V
 _PLACES = np.linspace(-10.0, 40.0, 400)  # thresholds, in deviations of the loss from its mean

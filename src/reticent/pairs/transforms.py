@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from reticent.curves.sums import products, weighted
-from reticent.stopping import checkpoint
+from reticent.kernel.curves.sums import products, weighted
+from reticent.kernel.stopping import checkpoint
 
 _EPS = 2.0**-52
 _FEW = 2800  # sines below which nothing is to be saved

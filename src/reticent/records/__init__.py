@@ -3,6 +3,6 @@
 A ledger states facts. It makes a mechanism of them; what an attacker learns from that is not known here.
 """
 
-from reticent.lazy import attached
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__)

@@ -1,4 +1,4 @@
-"""Every name of this package, and where it is read from: see ``reticent.lazy``."""
+"""Every name of this package, and where it is read from: see ``reticent.kernel.lazy``."""
 
 from reticent.records.ledger import RunLedger as RunLedger
 from reticent.records.ledger import ledger_of as ledger_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.records.publication import published
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from reticent.errors import ArtifactError, UnsupportedError
 from reticent.facts import Fact, all_facts, known
 from reticent.facts.base import Word
 from reticent.facts.draws import rearranges
@@ -29,17 +28,18 @@ from reticent.io.models import Count, Positive, Sha256, Terse, validated
 from reticent.io.outputs import signature_of, write_together
 from reticent.io.strict import canonical, portable
 from reticent.io.times import Date
-from reticent.mechanisms.base import Mechanism
-from reticent.mechanisms.dpsgd import DPSGD
+from reticent.kernel.errors import ArtifactError, UnsupportedError
+from reticent.kernel.mechanisms.base import Mechanism
+from reticent.kernel.mechanisms.dpsgd import DPSGD
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Status
+from reticent.kernel.text import Brief, printable
 from reticent.mechanisms.gradients import GradientsRecord
-from reticent.mechanisms.units import Unit
-from reticent.pairs import Neighbouring
-from reticent.proofs import Status
 from reticent.records import release
 from reticent.records.chain import MOST_EARLIER, broken_links
 from reticent.records.parts import DataRecord, Diagnostics, Environment, ParameterRecord, PublicData, Utility
 from reticent.records.publication import published
-from reticent.text import Brief, printable
 
 LEDGER_SCHEMA: Literal["reticent.ledger/2"] = "reticent.ledger/2"
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from reticent.facts.base import Reading
 from reticent.facts.steps import Drawn, Segment
-from reticent.mechanisms.base import Mechanism
-from reticent.mechanisms.dpsgd import DPSGD
-from reticent.mechanisms.ledger import together
-from reticent.samplers import INDEPENDENT, Sampler
-from reticent.samplers.base import seen_as
+from reticent.kernel.mechanisms.base import Mechanism
+from reticent.kernel.mechanisms.dpsgd import DPSGD
+from reticent.kernel.mechanisms.ledger import together
+from reticent.kernel.samplers import INDEPENDENT, Sampler
+from reticent.kernel.samplers.base import seen_as
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger

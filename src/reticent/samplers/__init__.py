@@ -1,5 +1,5 @@
-"""How batches were drawn. Only what was proven for a sampler may be claimed for it."""
+"""The list of samplers: how batches were drawn. Only what was proven for a sampler may be claimed for it."""
 
-from reticent.lazy import attached
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__)

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from reticent import _check
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Kind
-from reticent.samplers.base import Run, of_draws
+from reticent.kernel import checks
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.proofs import Kind
+from reticent.kernel.samplers.base import Run, of_draws
 from reticent.samplers.passes import Passes
 from reticent.samplers.random_allocation import Allocation, allocated, epochs_of
 
@@ -40,7 +40,7 @@ class AllocatedOnce(Allocation):
     def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
         if "num_bins" not in held:
             return None
-        bins = _check.count(num_bins=held["num_bins"])
+        bins = checks.count(num_bins=held["num_bins"])
         return {"sample_rate": 1.0 / bins, "steps": held["n_steps"], "sampler": cls(bins)}
 
     def joined(self, runs: Sequence[Run], neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:

@@ -10,12 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent import _check
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Kind
-from reticent.registry import described
-from reticent.samplers.base import Run, Uniform, batch_within, of_draws, rarely_exceeded
+from reticent.kernel import checks
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.proofs import Kind
+from reticent.kernel.registry import described
+from reticent.kernel.samplers.base import Run, Uniform, batch_within, of_draws, rarely_exceeded
 from reticent.samplers.passes import Passes
 from reticent.samplers.random_allocation import RandomAllocation, allocated, allocation, epochs_of
 
@@ -43,7 +43,7 @@ class BlockAllocation(RandomAllocation):
 
     def __post_init__(self) -> None:
         Passes.__post_init__(self)
-        _check.count(uses_per_epoch=self.uses_per_epoch)
+        checks.count(uses_per_epoch=self.uses_per_epoch)
 
     def _blocks(self, steps: int) -> list[int]:
         """How many steps each block of an epoch has."""

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Kind
-from reticent.samplers.base import Run, Uniform, batch_within, by_coins
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.proofs import Kind
+from reticent.kernel.samplers.base import Run, Uniform, batch_within, by_coins
 from reticent.samplers.passes import Passes
 from reticent.samplers.shuffled import Shuffled
 

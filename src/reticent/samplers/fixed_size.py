@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from reticent import _check, pairs
-from reticent.errors import UnsupportedError
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Kind
-from reticent.samplers.base import LOADER, Run, Sampler, Uniform, batch_within, of_draws, permutations
+from reticent.kernel import checks, pairs
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.proofs import Kind
+from reticent.kernel.samplers.base import LOADER, Run, Sampler, Uniform, batch_within, of_draws, permutations
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -79,7 +79,7 @@ class FixedSize(Sampler):
 
         if not isinstance(event, dp_event.SampledWithoutReplacementDpEvent):
             return None
-        size = _check.count(source_dataset_size=event.source_dataset_size)
-        batch = _check.count(sample_size=event.sample_size)
-        rate = _check.rate(sample_rate=batch / size)
+        size = checks.count(source_dataset_size=event.source_dataset_size)
+        batch = checks.count(sample_size=event.sample_size)
+        rate = checks.rate(sample_rate=batch / size)
         return {"sample_rate": rate, "batch_size": batch, "dataset_size": size, "sampler": cls()}, event.event

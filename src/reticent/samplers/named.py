@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
 
-from reticent.samplers import SAMPLERS, Sampler
-from reticent.samplers.base import needed
-from reticent.text import one_of, stated
+from reticent.kernel.samplers import SAMPLERS, Sampler
+from reticent.kernel.samplers.base import needed
+from reticent.kernel.text import one_of, stated
 
 
 def called(given: Any) -> Sampler:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
-from reticent import _check
-from reticent.errors import ParameterError
-from reticent.messages import Figure, Message
-from reticent.pairs import Neighbouring, Part
-from reticent.registry import described
-from reticent.samplers.base import Run, Sampler, by_coins
-from reticent.samplers.epochs import MOST_STEPS, batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.registry import described
+from reticent.kernel.samplers.base import Run, Sampler, by_coins
+from reticent.kernel.samplers.epochs import MOST_STEPS, batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,7 +31,7 @@ class Passes(Sampler):
 
     def __post_init__(self) -> None:
         if self.batches_per_epoch is not None:
-            _check.count(batches_per_epoch=self.batches_per_epoch)
+            checks.count(batches_per_epoch=self.batches_per_epoch)
 
     def check(self, run: Run) -> None:
         """An epoch has as many steps as batches fit, or one more.
@@ -56,7 +56,7 @@ class Passes(Sampler):
 
         So as many epochs are counted as were stated, whether or not the loader keeps a smaller last batch.
         """
-        return epochs_to_steps(epochs, 1.0 / self.batches_of(_check.rate(sample_rate=sample_rate)), most)
+        return epochs_to_steps(epochs, 1.0 / self.batches_of(checks.rate(sample_rate=sample_rate)), most)
 
     def releases(self, run: Run) -> int:
         """One for each epoch that was started."""

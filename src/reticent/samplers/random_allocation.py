@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from reticent import _check, pairs
-from reticent.errors import ParameterError
-from reticent.messages import Figure, Message
-from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Kind
-from reticent.registry import described
-from reticent.samplers.base import Run, Sampler, Uniform, batch_within, of_draws, rarely_exceeded
-from reticent.samplers.epochs import batches_of_a_pass
+from reticent import pairs
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import GaussianPair, Neighbouring, Pair, Part
+from reticent.kernel.proofs import Kind
+from reticent.kernel.registry import described
+from reticent.kernel.samplers.base import Run, Sampler, Uniform, batch_within, of_draws, rarely_exceeded
+from reticent.kernel.samplers.epochs import batches_of_a_pass
 from reticent.samplers.passes import Passes
 
 
@@ -76,7 +77,7 @@ class RandomAllocation(Allocation):
     def __post_init__(self) -> None:
         Passes.__post_init__(self)
         if self.uses_per_epoch is not None:
-            _check.count(uses_per_epoch=self.uses_per_epoch)
+            checks.count(uses_per_epoch=self.uses_per_epoch)
 
     @property
     def uses(self) -> int:
@@ -96,7 +97,7 @@ class RandomAllocation(Allocation):
     def of_process(cls, held: Mapping[str, Any]) -> dict[str, Any] | None:
         if held.get("allocation") != cls.k_of_t:
             return None
-        steps, uses = _check.count(n_steps=held["n_steps"]), _check.count(k=held["k"])
+        steps, uses = checks.count(n_steps=held["n_steps"]), checks.count(k=held["k"])
         return {"sample_rate": 1.0 / steps, "steps": steps, "sampler": cls(steps, uses_per_epoch=uses)}
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
@@ -139,9 +140,9 @@ def allocated(
         keys: theorems that are needed beside those of an epoch.
         redrawn: whether a record's step may be drawn several times.
     """
-    pair: pairs.Pair
+    pair: Pair
     if bins == 1:
-        pair = pairs.GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
+        pair = GaussianPair(noise, 1.0, records * (2.0 if replaced else 1.0))
     elif records == 1 and not replaced:
         pair = pairs.AllocatedGaussianPair(noise, bins)
     else:

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent.messages import Message
-from reticent.proofs import Kind
-from reticent.samplers.base import LOADER, Uniform, batch_within, of_draws, permutations
+from reticent.kernel.messages import Message
+from reticent.kernel.proofs import Kind
+from reticent.kernel.samplers.base import LOADER, Uniform, batch_within, of_draws, permutations
 from reticent.samplers.passes import Passes
 
 

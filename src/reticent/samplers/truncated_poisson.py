@@ -6,13 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from reticent import _check, pairs
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.messages import Figure, Message
-from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Kind
-from reticent.registry import described
-from reticent.samplers.base import Run, Sampler, of_draws, rarely_exceeded
+from reticent import pairs
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import (
+    Disclosure,
+    GaussianPair,
+    Neighbouring,
+    Part,
+    SymmetrisedGaussianPair,
+    poisson_gaussian,
+)
+from reticent.kernel.proofs import Kind
+from reticent.kernel.registry import described
+from reticent.kernel.samplers.base import Run, Sampler, of_draws, rarely_exceeded
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,7 +45,7 @@ class TruncatedPoisson(Sampler):
     counts_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check.count(max_batch_size=self.max_batch_size)
+        checks.count(max_batch_size=self.max_batch_size)
 
     def check(self, run: Run) -> None:
         """How often a batch is cut follows from the number of records.
@@ -61,14 +69,14 @@ class TruncatedPoisson(Sampler):
         keys = ("RETICENT:truncated-dominance",)
         used = (1.0 - share) * rate + share * full_rate
         if noise == 0.0:
-            return (Part(pairs.Disclosure(used, displaces=True), run.steps, keys),)
+            return (Part(Disclosure(used, displaces=True), run.steps, keys),)
         if attained:
-            return (Part(pairs.poisson_gaussian(noise, used, neighbouring), run.steps, keys),)
-        below = pairs.poisson_gaussian(noise, rate, neighbouring)
+            return (Part(poisson_gaussian(noise, used, neighbouring), run.steps, keys),)
+        below = poisson_gaussian(noise, rate, neighbouring)
         if share == 0.0:
             return (Part(below, run.steps, keys),)
         ordered = neighbouring is Neighbouring.ADD_REMOVE
-        shifted = pairs.GaussianPair if ordered else pairs.SymmetrisedGaussianPair
+        shifted = GaussianPair if ordered else SymmetrisedGaussianPair
         return (Part(pairs.MixedPair(below, shifted(noise, full_rate, 2.0), share), run.steps, keys),)
 
     @classmethod
@@ -96,9 +104,9 @@ class TruncatedPoisson(Sampler):
         if not isinstance(event, dp_event.TruncatedSubsampledGaussianDpEvent):
             return None
         fields = {
-            "sample_rate": _check.rate(sampling_probability=event.sampling_probability),
-            "dataset_size": _check.count(dataset_size=event.dataset_size),
-            "sampler": cls(_check.count(truncated_batch_size=event.truncated_batch_size)),
+            "sample_rate": checks.rate(sampling_probability=event.sampling_probability),
+            "dataset_size": checks.count(dataset_size=event.dataset_size),
+            "sampler": cls(checks.count(truncated_batch_size=event.truncated_batch_size)),
         }
         return fields, dp_event.GaussianDpEvent(event.noise_multiplier)
 

@@ -8,7 +8,7 @@ The meter measures by the fastest way that agrees with brute force on the model 
 ``trust`` compares them with ``brute`` before the first number is given.
 """
 
-from reticent.errors import needing
+from reticent.kernel.errors import needing
 
 with needing("reticent.sensitivity", "train"):
     from reticent.sensitivity.attribute import SensitiveAttribute as SensitiveAttribute

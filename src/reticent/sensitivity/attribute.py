@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent import _check
 from reticent.data import ColumnGroup
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +55,9 @@ class SensitiveAttribute:
         Raises:
             ParameterError: ``count`` is below 2.
         """
-        if _check.count(count=count) < 2:
+        if checks.count(count=count) < 2:
             raise ParameterError("count", count, "at least 2")
-        return cls((column,), np.linspace(_check.finite(low=low), _check.finite(high=high), count)[:, None])
+        return cls((column,), np.linspace(checks.finite(low=low), checks.finite(high=high), count)[:, None])
 
     @classmethod
     def observed(cls, columns: Sequence[int], features: np.ndarray) -> SensitiveAttribute:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.sensitivity.checks import HOOKS, labels_fit, loss_of_each, norms_are_finite
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

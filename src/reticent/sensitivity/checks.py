@@ -10,7 +10,7 @@ import torch
 from opacus.grad_sample import AbstractGradSampleModule
 from torch import nn
 
-from reticent.errors import NumericalError, ParameterError, UnsupportedError
+from reticent.kernel.errors import NumericalError, ParameterError, UnsupportedError
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn.functional import linear, one_hot
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.sensitivity.brute import Loss
 from reticent.sensitivity.checks import labels_fit, loss_of_each
 from reticent.sensitivity.gram import (

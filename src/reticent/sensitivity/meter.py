@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from reticent import _check
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.checks import count, positive
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.sensitivity import checks
 from reticent.sensitivity.attribute import SensitiveAttribute
 from reticent.sensitivity.brute import Loss
@@ -99,8 +99,8 @@ class GradientSensitivity:
         if not isinstance(precision, Precision):
             raise ParameterError("precision", precision, "a Precision, such as Precision.SINGLE")
         self.attribute = attribute
-        self._clip = _check.positive(max_grad_norm=max_grad_norm)
-        self._memory = _check.count(memory=memory)
+        self._clip = positive(max_grad_norm=max_grad_norm)
+        self._memory = count(memory=memory)
         self._model, self._loss, self._precision = checks.bare(model), loss, precision
         checks.model_is_fit(self._model)
         device = next(self._model.parameters()).device

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from reticent import _check
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.attribute.terms import LARGEST_CHANGE, worst_mask_term
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.sensitivity.attribute import SensitiveAttribute
 from reticent.sensitivity.brute import Loss
 from reticent.sensitivity.diameter import Diameter
@@ -102,9 +102,9 @@ class AttributeRecorder:
             raise ParameterError("method", method, "a Diameter, such as Diameter.EXACT")
         if audit is not None and not isinstance(audit, AuditSet):
             raise ParameterError("audit", type(audit).__name__, "an AuditSet or None")
-        self._noise = _check.positive(noise_multiplier=noise_multiplier)
+        self._noise = checks.positive(noise_multiplier=noise_multiplier)
         if budget is not None:
-            _check.positive(budget=budget)
+            checks.positive(budget=budget)
             if audit is None:
                 raise ParameterError("budget", budget, "given together with an audit set", shown=False)
             if precision is Precision.SINGLE:  # its slack is checked on a few records, so no budget is kept by it
@@ -112,7 +112,7 @@ class AttributeRecorder:
         self._meter = GradientSensitivity(
             model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
         )
-        self._every = _check.count(every=every)
+        self._every = checks.count(every=every)
         worst = worst_mask_term(LARGEST_CHANGE, self._noise)
         self._worst = np.array(LARGEST_CHANGE**2), np.array(worst)  # what a step shows that is not measured
         self._audit, self._budget, self._method = audit, budget, method
@@ -171,7 +171,7 @@ class AttributeRecorder:
             raise ParameterError("steps", 0, "at least 1: call observe before each step")
         sums = self._sums
         return SensitivityRecord(
-            steps=_check.count(steps=self.steps),
+            steps=checks.count(steps=self.steps),
             scope=self.scope,
             squared_change=sums.squared_change(),
             mask_term=sums.mask_term(),

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from reticent.errors import ReticentError, UnsupportedError
+from reticent.kernel.errors import ReticentError, UnsupportedError
 from reticent.sensitivity.brute import Loss, Truth, borrowed, complete, cross_entropy, truth
 from reticent.sensitivity.dense import DenseEngine, dense_layers
 from reticent.sensitivity.layered import LayeredEngine

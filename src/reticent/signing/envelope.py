@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from reticent.errors import ArtifactError
 from reticent.io import strict
 from reticent.io.models import Closed, Sha256, validated
+from reticent.kernel.errors import ArtifactError
 from reticent.signing.keys import key_id, key_text, verifies
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from reticent.errors import ArtifactError, ParameterError
 from reticent.io.files import open_plain, read_bytes, refuse_no_folder, write_atomic
+from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.signing import curve25519
 
 PASSPHRASE = "RETICENT_PASSPHRASE"  # noqa: S105 (the name of a variable)

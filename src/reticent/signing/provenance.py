@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes
+from reticent.kernel.errors import ArtifactError
 from reticent.signing import envelope
 from reticent.signing.keys import key_id, key_text
 

@@ -17,8 +17,8 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 
-from reticent.errors import ReticentError, WorkerError
-from reticent.lazy import installed
+from reticent.kernel.errors import ReticentError, WorkerError
+from reticent.kernel.lazy import installed
 from reticent.tasks.engines import Engine, Local, Pool, connect
 from reticent.tasks.store import Store, Task
 

@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, redi
 from dataclasses import dataclass
 from typing import Any
 
-from reticent import _check
-from reticent.errors import ParameterError, UnsupportedError, needing
-from reticent.text import one_of
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError, UnsupportedError, needing
+from reticent.kernel.text import one_of
 
 ENGINES = ("local", "dask", "ray")
 
@@ -56,7 +56,7 @@ class Local:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        _check.count(workers=self.workers)
+        checks.count(workers=self.workers)
 
     @contextmanager
     def pool(self) -> Iterator[Pool]:
@@ -78,7 +78,7 @@ class Dask:
     timeout: float = 10.0
 
     def __post_init__(self) -> None:
-        _check.positive(timeout=self.timeout)
+        checks.positive(timeout=self.timeout)
 
     @contextmanager
     def pool(self) -> Iterator[Pool]:

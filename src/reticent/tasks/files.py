@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from reticent.errors import ArtifactError
 from reticent.io import strict
 from reticent.io.files import read_bytes, write_atomic
+from reticent.kernel.errors import ArtifactError
 
 JSON_LIMIT = 64 * 2**20
 """Largest JSON file in bytes."""

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from reticent.errors import ArtifactError, needing
 from reticent.io.files import new_folder, remove_strays, write_atomic
 from reticent.io.strict import canonical, portable
+from reticent.kernel.errors import ArtifactError, needing
 from reticent.tasks.files import inside, read_json, read_tensors, tensors_bytes, write_json
 
 _MANIFEST_SCHEMA = "reticent.run-manifest/1"

@@ -14,25 +14,25 @@ from itertools import islice
 
 import numpy as np
 
-from reticent import risk
-from reticent.accountants import Composed, compose
-from reticent.accountants.route import Route
-from reticent.accountants.steps import Known, Step, Steps
-from reticent.adversaries import Adversary, WorstCase
-from reticent.curves import TradeOff
-from reticent.errors import UnsupportedError
 from reticent.facts.base import Fact, Seen
-from reticent.mechanisms import DPSGD, Mechanism
+from reticent.kernel import risk
+from reticent.kernel.accountants import Composed, compose
+from reticent.kernel.accountants.route import Route
+from reticent.kernel.accountants.steps import Known, Step, Steps
+from reticent.kernel.adversaries import Adversary, WorstCase
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring, Pair, Part
+from reticent.kernel.pairs.base import Ends
+from reticent.kernel.proofs import CONDITIONS, Claim
+from reticent.kernel.proofs.references import THEOREMS
+from reticent.kernel.registry import flat, gathered
+from reticent.kernel.samplers import Sampler
 from reticent.mechanisms.codec import mechanism_of, mechanism_record
 from reticent.mechanisms.short import in_short
-from reticent.messages import Message
-from reticent.pairs import Neighbouring, Pair, Part
-from reticent.pairs.base import Ends
-from reticent.proofs import CONDITIONS, Claim
-from reticent.proofs.references import THEOREMS
 from reticent.records.ledger import RunLedger
-from reticent.registry import flat, gathered
-from reticent.samplers import Sampler
 
 NEAR = 1e-10
 """Rounding of a logarithm: relative error of a rate, or of the logarithm where that is large."""

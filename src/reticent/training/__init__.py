@@ -5,7 +5,7 @@ A file here trains. How loops of others are seen is in ``reticent.watching``; ho
 run says of itself: a name is loaded when it is first used.
 """
 
-from reticent.errors import needing
-from reticent.lazy import attached
+from reticent.kernel.errors import needing
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__, around=lambda name: needing(f"reticent.training.{name}", "train"))

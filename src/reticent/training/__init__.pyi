@@ -1,4 +1,4 @@
-"""Every name of this package, and where it is read from: see ``reticent.lazy``."""
+"""Every name of this package, and where it is read from: see ``reticent.kernel.lazy``."""
 
 from reticent.training.config import TrainConfig as TrainConfig
 from reticent.training.config import load_config as load_config

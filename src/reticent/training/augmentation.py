@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from torch import nn
 from torch.nn.functional import pad
 
-from reticent.errors import ParameterError
 from reticent.io.models import refused
+from reticent.kernel.errors import ParameterError
 from reticent.training.config import AugmentationConfig
 from reticent.training.randomness import Source
 

@@ -24,8 +24,8 @@ from safetensors.torch import save as save_tensors
 from torch import nn
 from torch.optim import Optimizer
 
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io import files
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.training.hooks import StepHook
 from reticent.training.randomness import SeededSource, Source
 

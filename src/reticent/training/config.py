@@ -10,19 +10,19 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from reticent.adversaries.attribute.record import Scope
-from reticent.adversaries.base import ADVERSARIES, standard_adversaries
 from reticent.calibration.targets import STATED
-from reticent.errors import ArtifactError
 from reticent.facts.hidden_steps import why_not
 from reticent.facts.plan import MOST_STAGES, StageConfig
 from reticent.facts.steps import MOST_STEPS, Randomness
 from reticent.io import yaml
 from reticent.io.models import Closed, Count, Inside, NonNegative, Positive, Rate, Seed, validated
-from reticent.mechanisms import Neighbouring
-from reticent.samplers import INDEPENDENT
-from reticent.samplers.base import runnable
+from reticent.kernel.adversaries.base import ADVERSARIES, standard_adversaries
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.samplers import INDEPENDENT
+from reticent.kernel.samplers.base import runnable
+from reticent.kernel.text import one_of
 from reticent.samplers.named import Named
-from reticent.text import one_of
 from reticent.training.config_data import DataConfig
 from reticent.training.config_models import ModelConfig
 

@@ -16,7 +16,7 @@ import torch
 from torch.nn.functional import avg_pool2d, pad
 
 from reticent.data import Dataset
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.training.config_data import FeaturesConfig, PatchesConfig, RandomFeaturesConfig, ScatteringConfig
 from reticent.training.patches import Patches
 

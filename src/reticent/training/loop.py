@@ -16,8 +16,8 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.facts.steps import Segment
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.gradients import Obstacle
 from reticent.training.checkpoint import Checkpoint, Moving
 from reticent.training.factored import LinearModel

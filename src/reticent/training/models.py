@@ -12,7 +12,7 @@ from opacus.grad_sample import GradSampleModule
 from opacus.validators import ModuleValidator
 from torch import nn
 
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.training.config_models import (
     Activation,
     ConvNetConfig,

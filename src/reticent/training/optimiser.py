@@ -7,7 +7,7 @@ from opacus.optimizers import DPOptimizer
 from opacus.optimizers.optimizer import _check_processed_flag, _mark_as_processed
 from torch.optim import Optimizer
 
-from reticent.errors import NumericalError
+from reticent.kernel.errors import NumericalError
 from reticent.training.randomness import Source
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from reticent.data.own import OwnTable
 from reticent.data.own_columns import MISSING
-from reticent.errors import ArtifactError, ParameterError
-from reticent.text import one_of
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import one_of
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.config_data import OWN, TableConfig
 

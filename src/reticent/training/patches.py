@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import adaptive_avg_pool2d, conv2d
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.training.config_data import PatchesConfig
 
 _LIKE_NEIGHBOURS = 0.95

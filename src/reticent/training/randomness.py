@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from reticent.samplers.base import Uniform
+from reticent.kernel.samplers.base import Uniform
 
 
 class Stream(IntEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.training.config_models import Activation, ResNet9Config
 
 

@@ -19,17 +19,17 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 import reticent
-from reticent import _check
 from reticent.data import Dataset
 from reticent.data.own import SCHEMA_FILE, OwnTable
-from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.facts.base import word
 from reticent.facts.plan import told
 from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps
 from reticent.facts.steps import Randomness
 from reticent.io.commitments import new_salt
 from reticent.io.outputs import refuse_overwriting
-from reticent.lazy import installed
+from reticent.kernel import checks
+from reticent.kernel.errors import NumericalError, ParameterError, UnsupportedError
+from reticent.kernel.lazy import installed
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import DataRecord, Diagnostics, Environment, ParameterRecord, Seeds, Utility
@@ -240,7 +240,7 @@ def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, datase
     if path is None:
         return None
     belongs = {"config": config.model_dump(mode="json"), "data": dataset.content_hash, "versions": _versions()}
-    return Checkpoint(Path(path), _check.count(checkpoint_every=every), belongs)
+    return Checkpoint(Path(path), checks.count(checkpoint_every=every), belongs)
 
 
 def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:

@@ -16,19 +16,19 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from reticent.data import Dataset
-from reticent.errors import ArtifactError, NumericalError, ParameterError
 from reticent.facts.selected_run import SelectionRecord, with_score
 from reticent.facts.steps import Randomness
 from reticent.io import yaml
 from reticent.io.models import Closed, Positive, validated
 from reticent.io.outputs import refuse_overwriting
 from reticent.io.strict import portable
+from reticent.kernel.errors import ArtifactError, NumericalError, ParameterError
+from reticent.kernel.registry import parameters_of
 from reticent.mechanisms import Selection
 from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.one_of import drawn_from
 from reticent.mechanisms.selection import runs_called
 from reticent.pairs import Runs
-from reticent.registry import parameters_of
 from reticent.training import rundir
 from reticent.training.config import parse_config
 from reticent.training.randomness import SystemSource

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from reticent.adversaries.attribute.record import Scope
-from reticent.errors import ParameterError, UnsupportedError
 from reticent.io import strict
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.sensitivity import Diameter, Precision, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import SensitiveConfig

@@ -8,12 +8,12 @@ from itertools import chain, islice, pairwise
 
 import numpy as np
 
-from reticent import _check
 from reticent.facts.plan import OF_A_STAGE
 from reticent.facts.steps import Segment
-from reticent.mechanisms import DPSGD, Mechanism
-from reticent.mechanisms.ledger import together
-from reticent.samplers import INDEPENDENT, Sampler
+from reticent.kernel import checks
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.mechanisms.ledger import together
+from reticent.kernel.samplers import INDEPENDENT, Sampler
 from reticent.training.augmentation import Augmentation
 from reticent.training.randomness import Source
 
@@ -49,14 +49,14 @@ class Settings:
     normalise: bool = False
 
     def __post_init__(self) -> None:
-        _check.non_negative(noise_multiplier=self.noise_multiplier)
-        _check.positive(max_grad_norm=self.max_grad_norm)
-        _check.rate(sample_rate=self.sample_rate)
-        _check.positive(divisor=self.divisor)
-        _check.count(steps=self.steps)
-        _check.count(physical_batch_size=self.physical_batch_size)
+        checks.non_negative(noise_multiplier=self.noise_multiplier)
+        checks.positive(max_grad_norm=self.max_grad_norm)
+        checks.rate(sample_rate=self.sample_rate)
+        checks.positive(divisor=self.divisor)
+        checks.count(steps=self.steps)
+        checks.count(physical_batch_size=self.physical_batch_size)
         for at, _ in self.stages:
-            _check.count(at=at)
+            checks.count(at=at)
 
 
 def staged(settings: Settings, planned: Sequence[Segment], dataset_size: int) -> Settings:

@@ -13,10 +13,10 @@ from reticent import data
 from reticent.certificates.targets import least_noise
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
-from reticent.errors import DataError, ParameterError
 from reticent.facts.hidden_steps import TOO_LONG, contraction
 from reticent.facts.plan import OF_A_STAGE, planned_segments, sampler_of
-from reticent.mechanisms import Mechanism
+from reticent.kernel.errors import DataError, ParameterError
+from reticent.kernel.mechanisms import Mechanism
 from reticent.training.augmentation import Augmentation
 from reticent.training.config import Clipping, Optimiser, TrainConfig
 from reticent.training.config_data import OWN, DataConfig

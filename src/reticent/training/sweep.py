@@ -18,14 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from reticent.adversaries import Interval, WorstCase
-from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
 from reticent.facts.steps import Randomness
 from reticent.io import yaml
 from reticent.io.files import remove_strays
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.mechanisms.ledger import together as as_one
-from reticent.risk import advantage, epsilon_at_delta
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves.enclosure import Interval
+from reticent.kernel.errors import ArtifactError, NumericalError, ParameterError, ReticentError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.mechanisms.ledger import together as as_one
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.run import train

@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
-from reticent.errors import ArtifactError
 from reticent.io import strict
 from reticent.io.models import Closed, Count
+from reticent.kernel.errors import ArtifactError
 from reticent.training.config import TraceConfig
 from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
 from reticent.training.models import trained_parameters

@@ -3,6 +3,6 @@
 The file of a verb is loaded when the verb is first asked for. It calls the rooms below and derives nothing.
 """
 
-from reticent.lazy import attached
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__)

@@ -1,4 +1,4 @@
-"""Every verb, and the tables that they answer with: see ``reticent.lazy``."""
+"""Every verb, and the tables that they answer with: see ``reticent.kernel.lazy``."""
 
 from reticent.verbs.documents import Certified as Certified
 from reticent.verbs.documents import Certify as Certify

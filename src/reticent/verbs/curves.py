@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from reticent.adversaries import Assessment
-from reticent.proofs import conditions_by_whom
+from reticent.kernel.adversaries import Assessment
+from reticent.kernel.proofs import conditions_by_whom
 from reticent.verbs.table import Table
 
 if TYPE_CHECKING:

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
 from reticent.certificates.facts import unsupported
 from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.schema import CONSENTS, OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
 from reticent.certificates.together import OneRelease, released_together
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.models import first_problem
-from reticent.keywords import hinting
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel.adversaries.base import standard_adversaries
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.keywords import hinting
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk.questions import MEASURES, Questions
 from reticent.records.chain import chained
 from reticent.records.ledger import RunLedger, held, watched
-from reticent.risk.questions import MEASURES, Questions
 from reticent.verbs.names import ATTACKERS, BETWEEN, RELATION, Attackers, Who
 from reticent.verbs.releases import WHOLE, Release
 from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several, word

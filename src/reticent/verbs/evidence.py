@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.adversaries import Method, WorstCase
 from reticent.attacks.base import ATTACKS
 from reticent.attacks.sources import FORMATS, kind_of, read_scores
 from reticent.auditing.one_run import Guesses
@@ -21,11 +20,13 @@ from reticent.auditing.scores import Design, Scores
 from reticent.auditing.spelling import guesses_of, rule_of
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.auditing.verdict import Finding
-from reticent.curves import GaussianTradeOff, TradeOff
-from reticent.errors import ParameterError, needing
-from reticent.keywords import hinting
-from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
-from reticent.pairs.neighbouring import relation_of
+from reticent.kernel.adversaries import Method, WorstCase
+from reticent.kernel.curves import GaussianTradeOff, TradeOff
+from reticent.kernel.errors import ParameterError, needing
+from reticent.kernel.keywords import hinting
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.pairs.neighbouring import relation_of
 from reticent.tasks.engines import ENGINES, engine_of
 from reticent.verbs.names import ATTACKERS, BETWEEN, HOW, METHOD, RELATION, Attackers
 from reticent.verbs.progress import Say, counted, reporting

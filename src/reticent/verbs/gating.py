@@ -19,8 +19,8 @@ from reticent.certificates.register import Register, read_register
 from reticent.certificates.requirements import Check
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import ROUNDING, Verification, verify
-from reticent.errors import ArtifactError, ParameterError
-from reticent.keywords import hinting
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.keywords import hinting
 from reticent.signing.keys import load_public_key
 from reticent.verbs.documents import POLICY
 from reticent.verbs.request import NON_NEGATIVE, PATH, TEXT, Request, asked, several

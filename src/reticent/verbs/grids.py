@@ -15,16 +15,17 @@ import numpy as np
 from pydantic import Field
 
 from reticent import __version__
-from reticent.adversaries import Method
 from reticent.adversaries.report import AssessmentRecord, Number, Record, RiskDocument
-from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
-from reticent.keywords import hinting
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel.adversaries import Method
+from reticent.kernel.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
+from reticent.kernel.keywords import hinting
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import conditions_by_whom
+from reticent.kernel.risk.questions import MEASURES, Measure
+from reticent.kernel.text import listed, owners
 from reticent.mechanisms.short import in_short
-from reticent.proofs import conditions_by_whom
-from reticent.risk.questions import MEASURES, Measure
 from reticent.tasks import Engine, Kept, Local, Progress, Store, Task, execute
-from reticent.text import listed, owners
 from reticent.verbs.names import Who
 from reticent.verbs.releases import WHAT, Release
 from reticent.verbs.request import PATH, asked, several

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import Field
 
 from reticent.adversaries.report import Record
-from reticent.errors import ArtifactError, ParameterError
+from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.verbs.request import FLAG, PATH, Request, asked
 from reticent.verbs.table import Answer
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from reticent.text import digits, in_latex, printable
+from reticent.kernel.text import digits, in_latex, printable
 
 _NUMBER = re.compile(r"-?(?:inf|nan|[\d.]+(?:e[+-]\d+)?)")
 

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from reticent.adversaries.report import Record
 from reticent.attacks.claims import KEYS, read_claim
-from reticent.errors import ParameterError, needing
-from reticent.keywords import hinting
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import ParameterError, needing
+from reticent.kernel.keywords import hinting
+from reticent.kernel.mechanisms import DPSGD
 from reticent.verbs.progress import Say, counted
 from reticent.verbs.request import COUNT, FRACTION, PATH, POSITIVE, SEED, TEXT, Request, asked
 from reticent.verbs.table import Answer

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from reticent import risk
-from reticent.adversaries import Assessment, WorstCase
-from reticent.adversaries.base import refuse_secrets
-from reticent.curves import TradeOff
-from reticent.errors import ParameterError
+from reticent.kernel import risk
+from reticent.kernel.adversaries import Assessment, WorstCase
+from reticent.kernel.adversaries.base import refuse_secrets
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.errors import ParameterError
 from reticent.verbs.releases import mechanism_of
 from reticent.verbs.risks import Assessments
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reticent.adversaries import Adversary, Method, WorstCase, everybody
-from reticent.adversaries.base import ALL, adversaries_named, adversary_called
-from reticent.errors import ParameterError
-from reticent.pairs.neighbouring import Neighbouring, relation_of
-from reticent.text import stated
+from reticent.kernel.adversaries import Adversary, Method, WorstCase, everybody
+from reticent.kernel.adversaries.base import ALL, adversaries_named, adversary_called
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.pairs.neighbouring import Neighbouring, relation_of
+from reticent.kernel.text import stated
 from reticent.verbs.request import Spelling, member, one_or_more
 
 Who = Adversary | str

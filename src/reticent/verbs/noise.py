@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from reticent.adversaries import Adversary, Assessment, Method, WorstCase
-from reticent.adversaries.base import ALL
 from reticent.adversaries.report import (
     AssessmentRecord,
     ConditionRecord,
@@ -25,12 +23,15 @@ from reticent.calibration.solve import calibrate as solve
 from reticent.calibration.spelling import forms
 from reticent.calibration.targets import Target
 from reticent.calibration.unknowns import MeanRuns, NoiseMultiplier, Unknown, unknowns_of
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel.adversaries import Adversary, Assessment, Method, WorstCase
+from reticent.kernel.adversaries.base import ALL
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import conditions_by_whom
+from reticent.kernel.risk.questions import Questions
+from reticent.kernel.text import one_of, stated
 from reticent.mechanisms.codec import mechanism_record
-from reticent.proofs import conditions_by_whom
-from reticent.risk.questions import Questions
-from reticent.text import one_of, stated
 from reticent.verbs.curves import Curves
 from reticent.verbs.names import ATTACKER, ATTACKERS, BETWEEN, HOW, METHOD, RELATION, WORST, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release

@@ -9,8 +9,8 @@ from pydantic import Field
 from reticent.adversaries.report import Record
 from reticent.auditing.planning import Plan, Unit
 from reticent.auditing.planning import plan_audit as plan
-from reticent.curves import GaussianTradeOff
-from reticent.proofs import Claim
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.proofs import Claim
 from reticent.verbs.progress import Say
 from reticent.verbs.request import FRACTION, NON_NEGATIVE, Request, asked, member
 from reticent.verbs.table import Answer

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reticent.adversaries import Assessment, style_of
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Neighbouring
-from reticent.styles import SPARE
-from reticent.text import one_of
+from reticent.kernel.adversaries import Assessment, style_of
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.styles import SPARE
+from reticent.kernel.text import one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

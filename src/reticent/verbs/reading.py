@@ -8,11 +8,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from reticent.certificates.schema import Certificate
-from reticent.errors import ArtifactError
 from reticent.io import strict
 from reticent.io.models import validated
-from reticent.lazy import kinds
-from reticent.text import one_of, printable
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.lazy import kinds
+from reticent.kernel.text import one_of, printable
 from reticent.verbs.request import path_said
 
 

@@ -15,9 +15,9 @@ from reticent.certificates.check import read_document
 from reticent.certificates.register import LONGEST, TORN, Opened, Register, enter, open_register, read_register
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
-from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanisms import Neighbouring
-from reticent.proofs import CONDITIONS
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import CONDITIONS
 from reticent.signing.keys import load_private_key, load_public_key
 from reticent.verbs.request import FLAG, PATH, TEXT, Request, asked, member, several
 from reticent.verbs.table import Answer

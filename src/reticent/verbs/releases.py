@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reticent import _check
-from reticent.adversaries.from_ledger import witness_of
-from reticent.adversaries.witness import Witness
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.keywords import hinting
-from reticent.mechanisms import DPSGD, Mechanism
-from reticent.mechanisms.units import Unit
-from reticent.samplers import INDEPENDENT, Sampler
+from reticent.kernel import checks
+from reticent.kernel.adversaries.from_ledger import witness_of
+from reticent.kernel.adversaries.witness import Witness
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.keywords import hinting
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.samplers import INDEPENDENT, Sampler
 from reticent.verbs.request import Spelling, path_said
 
 
@@ -257,7 +257,7 @@ def dpsgd(
         >>> run.sample_rate, run.steps
         (0.01, 1000)
     """
-    fields = DPSGD.resolved({**locals(), "unit": _check.member(Unit, unit=unit)})
+    fields = DPSGD.resolved({**locals(), "unit": checks.member(Unit, unit=unit)})
     for name, instead in (("sample_rate", "batch_size and dataset_size"), ("steps", "epochs")):
         if fields[name] is None:
             raise ParameterError(name, None, f"given, or {instead}", shown=False)

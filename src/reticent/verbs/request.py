@@ -9,10 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from reticent import _check
-from reticent.errors import ArtifactError, ParameterError
-from reticent.keywords import own_number
-from reticent.text import one_of, printable
+from reticent.kernel import checks
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.keywords import own_number
+from reticent.kernel.text import one_of, printable
 
 SCHEMA = "reticent.request/1"
 
@@ -79,18 +79,18 @@ def several(way: Spelling) -> Spelling:
 
 
 def number(check: Callable[..., Any]) -> Spelling:
-    """A number that keeps a check of ``reticent._check``."""
+    """A number that keeps a check of ``reticent.kernel.checks``."""
     return Spelling(lambda name, said: check(**{name: said}), float, {"type": "number"}, float)
 
 
 def whole(check: Callable[..., Any]) -> Spelling:
-    """A whole number that keeps a check of ``reticent._check``."""
+    """A whole number that keeps a check of ``reticent.kernel.checks``."""
     return Spelling(lambda name, said: check(**{name: said}), int, {"type": "integer"}, int)
 
 
 def member(kind: type[StrEnum]) -> Spelling:
     """One of an enumeration."""
-    return Spelling(lambda name, said: _check.member(kind, **{name: said}), str, {"enum": [*kind]}, str)
+    return Spelling(lambda name, said: checks.member(kind, **{name: said}), str, {"enum": [*kind]}, str)
 
 
 def word(*known: str) -> Spelling:
@@ -124,9 +124,9 @@ def _flag(name: str, said: Any) -> bool:
 TEXT = Spelling(_text, str, {"type": "string"}, str)
 PATH = Spelling(path_said, str, {"type": "string"}, Path)
 FLAG = Spelling(_flag, bool, {"type": "boolean"}, bool)
-COUNT, SEED = whole(_check.count), whole(_check.seed)
-NUMBER, POSITIVE, NON_NEGATIVE = number(_check.finite), number(_check.positive), number(_check.non_negative)
-FRACTION = number(_check.open_fraction)
+COUNT, SEED = whole(checks.count), whole(checks.seed)
+NUMBER, POSITIVE, NON_NEGATIVE = number(checks.finite), number(checks.positive), number(checks.non_negative)
+FRACTION = number(checks.open_fraction)
 NUMBERS = several(NUMBER)
 
 

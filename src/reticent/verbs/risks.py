@@ -8,17 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from reticent.adversaries import Assessment, Method, assess_answerable
-from reticent.adversaries import assess as assess_named
-from reticent.adversaries.from_ledger import assess_seen
 from reticent.adversaries.report import RiskDocument
-from reticent.adversaries.side_by_side import Ask
-from reticent.curves.enclosure import Interval
-from reticent.errors import ParameterError
-from reticent.keywords import hinting
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.risk.questions import MEASURES, Questions
-from reticent.text import by_whom, escaped, one_of
+from reticent.kernel.adversaries import Assessment, Method, assess_answerable
+from reticent.kernel.adversaries import assess as assess_named
+from reticent.kernel.adversaries.from_ledger import assess_seen
+from reticent.kernel.adversaries.side_by_side import Ask
+from reticent.kernel.curves.enclosure import Interval
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.keywords import hinting
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk.questions import MEASURES, Questions
+from reticent.kernel.text import by_whom, escaped, one_of
 from reticent.verbs.curves import Curves
 from reticent.verbs.names import ATTACKERS, BETWEEN, HOW, METHOD, RELATION, USUAL, Attackers, Who
 from reticent.verbs.releases import RELEASE, SELECTION, Release

@@ -8,19 +8,19 @@ from typing import Any
 
 from pydantic import Field
 
-from reticent import _check
-from reticent.adversaries import Adversary, Method
 from reticent.adversaries.report import Record, strict
 from reticent.calibration.samplers import Choice, LeftOut, Plan
 from reticent.calibration.samplers import calibrate_samplers as solve
 from reticent.calibration.spelling import forms
 from reticent.calibration.targets import Target
-from reticent.errors import ParameterError
-from reticent.keywords import hinting
-from reticent.mechanisms import Neighbouring
+from reticent.kernel import checks
+from reticent.kernel.adversaries import Adversary, Method
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.keywords import hinting
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import conditions_by_whom
+from reticent.kernel.samplers import SAMPLERS
 from reticent.mechanisms.codec import mechanism_record
-from reticent.proofs import conditions_by_whom
-from reticent.samplers import SAMPLERS
 from reticent.verbs.names import (
     ATTACKER,
     METHOD,
@@ -38,7 +38,7 @@ ANY = "any"
 def _sizes(name: str, said: Any) -> tuple[int, ...]:
     """Batch sizes: one or several, each a number or all of a range such as 64..1024, by doubling."""
     each = said if isinstance(said, Iterable) and not isinstance(said, str) else (said,)
-    counts = (_range(name, one) if isinstance(one, str) else [_check.count(**{name: one})] for one in each)
+    counts = (_range(name, one) if isinstance(one, str) else [checks.count(**{name: one})] for one in each)
     return tuple(size for sizes in counts for size in sizes)
 
 

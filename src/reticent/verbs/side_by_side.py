@@ -11,21 +11,21 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from reticent.adversaries import Method
-from reticent.adversaries.base import ALL
 from reticent.adversaries.report import AssessmentRecord, Number, Record
 from reticent.certificates.check import read_document
 from reticent.certificates.declared_text import inert
 from reticent.certificates.facts import declarations, facts
 from reticent.certificates.rounding import leaves
 from reticent.certificates.schema import Certificate, CertifiedAssessment
-from reticent.errors import ArtifactError
-from reticent.keywords import hinting
-from reticent.mechanisms import Neighbouring
+from reticent.kernel.adversaries import Method
+from reticent.kernel.adversaries.base import ALL
+from reticent.kernel.errors import ArtifactError
+from reticent.kernel.keywords import hinting
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk.questions import MEASURES
+from reticent.kernel.text import digits, wrapped
 from reticent.mechanisms.codec import mechanism_record
-from reticent.proofs import Claim
-from reticent.risk.questions import MEASURES
-from reticent.text import digits, wrapped
 from reticent.verbs.grids import names_of
 from reticent.verbs.names import ATTACKERS, Attackers, Who
 from reticent.verbs.releases import WHAT, Release

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from reticent.adversaries.report import SPOKEN
-from reticent.errors import UnsupportedError
-from reticent.proofs import Claim
-from reticent.text import digits, escaped, html_table, printable, table, wrapped
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.proofs import Claim
+from reticent.kernel.text import digits, escaped, html_table, printable, table, wrapped
 
 Cell = str | float | int | None
 
@@ -91,7 +91,7 @@ class Table(Answer):
         return ()
 
     def theorems(self) -> list[str]:
-        """Keys of ``reticent.proofs.references`` that the numbers follow from."""
+        """Keys of ``reticent.kernel.proofs.references`` that the numbers follow from."""
         return []
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class Table(Answer):
 
     def to_bibtex(self) -> str:
         """Entries for this program and for the papers whose theorems the numbers follow from; comments name these."""
-        from reticent.proofs.bibtex import bibtex
+        from reticent.verbs.bibtex import bibtex
 
         return bibtex(self.theorems())
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from reticent.registry import parameters_of, told
+from reticent.kernel.registry import parameters_of, told
 from reticent.verbs.noise import Calibrate
 from reticent.verbs.releases import Release
 from reticent.verbs.request import spelling_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from reticent.calibration.spelling import MEANT
 from reticent.calibration.spelling import target_of as spelt
 from reticent.calibration.targets import STATED, Target
-from reticent.errors import ParameterError
-from reticent.text import one_of
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.text import one_of
 from reticent.verbs.request import Spelling
 
 

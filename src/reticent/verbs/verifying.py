@@ -14,8 +14,8 @@ from reticent.adversaries.report import Record
 from reticent.certificates.check import check
 from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import ROUNDING, State
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.keywords import hinting
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.keywords import hinting
 from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, path_said, several
 from reticent.verbs.table import Cell, Table
 

@@ -11,15 +11,15 @@ from pydantic import Field
 
 from reticent import facts
 from reticent.adversaries.report import Record
-from reticent.errors import ParameterError, needing
 from reticent.facts import Fact, Severity, all_facts
 from reticent.interop.documents import read_statement, statement
-from reticent.keywords import hinting
-from reticent.mechanisms import Mechanism
-from reticent.mechanisms.units import Unit
-from reticent.proofs import CONDITIONS
+from reticent.kernel.errors import ParameterError, needing
+from reticent.kernel.keywords import hinting
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.proofs import CONDITIONS
+from reticent.kernel.text import printable
 from reticent.records.ledger import RunLedger, held
-from reticent.text import printable
 from reticent.verbs.releases import WHOLE
 from reticent.verbs.request import Request, asked, path_said
 from reticent.verbs.table import Answer, Cell, Table

@@ -15,8 +15,8 @@ import torch
 from torch.utils._pytree import tree_map
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, Sampler
 
-from reticent import _check
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
 from reticent.samplers.random_allocation import allocation
 from reticent.training.randomness import SystemSource
 
@@ -40,8 +40,8 @@ class RandomAllocation(Sampler[list[int]]):
         Raises:
             ParameterError: one of them is not a whole number from 1 on.
         """
-        self.dataset_size = _check.count(dataset_size=dataset_size)
-        self._batches = _check.count(batches=batches)
+        self.dataset_size = checks.count(dataset_size=dataset_size)
+        self._batches = checks.count(batches=batches)
 
     def __iter__(self) -> Iterator[list[int]]:
         for batch in allocation(SystemSource(), self.dataset_size, self._batches):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.records.ledger import RunLedger
 from reticent.watching.session import Watch
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import nn
 
-from reticent.errors import ParameterError
 from reticent.facts.steps import Drawn, SamplerRecord, Source
-from reticent.mechanisms.units import Unit
-from reticent.text import one_of
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.text import one_of
 from reticent.watching import models, optimisers
 
 _DECLARED = "poisson, fixed-size or shuffled, or left out: other draws are seen, as those of rt.random_allocation are"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reticent.errors import needing
+from reticent.kernel.errors import needing
 
 with needing("reticent.watching.huggingface", "hf"):
     from transformers import TrainerCallback

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reticent.errors import ParameterError, needing
+from reticent.kernel.errors import ParameterError, needing
 
 with needing("reticent.watching.lightning", "lightning"):
     from lightning.pytorch.callbacks import Callback

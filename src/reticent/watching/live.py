@@ -16,22 +16,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import erf
 
-from reticent import _check
-from reticent.accountants.compose import Composed
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.step_losses import QUICK
-from reticent.adversaries import WorstCase
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
-from reticent.errors import ParameterError, ReticentError
 from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps, planned, unplanned
 from reticent.facts.steps import MOST_STEPS
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.mechanisms.ledger import together
-from reticent.proofs import Claim
-from reticent.risk import advantage
-from reticent.samplers import INDEPENDENT
-from reticent.text import digits
+from reticent.kernel import checks
+from reticent.kernel.accountants.compose import Composed
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.errors import ParameterError, ReticentError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.mechanisms.ledger import together
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import advantage
+from reticent.kernel.samplers import INDEPENDENT
+from reticent.kernel.text import digits
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger
@@ -129,8 +130,8 @@ class Live:
         log: Log | Sequence[Log] | None,
         every: int,
     ) -> None:
-        self._seen, self._every = seen, _check.count(log_every=every)
-        self._said = None if planned_steps is None else _check.count(planned_steps=planned_steps)
+        self._seen, self._every = seen, checks.count(log_every=every)
+        self._said = None if planned_steps is None else checks.count(planned_steps=planned_steps)
         if self._said is not None and self._said > MOST_STEPS:
             raise ParameterError("planned_steps", planned_steps, f"at most {MOST_STEPS}")
         self._target = None if stop_at is None else _target(stop_at)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from reticent.errors import UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.watching.live import LiveRisk, Log
 
 

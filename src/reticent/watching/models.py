@@ -11,7 +11,7 @@ from torch import nn
 
 import reticent
 from reticent.facts.base import word
-from reticent.lazy import installed
+from reticent.kernel.lazy import installed
 
 _PACKAGES = ("torch", "opacus", "transformers", "peft", "lightning", "accelerate")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from reticent.watching.detectors.samplers import observed_sampler
 from reticent.watching.models import bare
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reticent import facts
-from reticent.errors import ParameterError
 from reticent.facts.base import Seen, word
 from reticent.facts.steps import Generator
-from reticent.mechanisms.units import Unit
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms.units import Unit
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import Diagnostics, Environment
 from reticent.watching import models

@@ -18,7 +18,7 @@ import torch
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.watching import optimisers
 from reticent.watching.events import in_place_of
 

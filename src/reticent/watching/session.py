@@ -12,16 +12,17 @@ from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from reticent import _check, facts
+from reticent import facts
 from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism
-from reticent.mechanisms.units import Unit
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.text import Brief
 from reticent.records.ledger import RunLedger
 from reticent.signing.envelope import LEDGER
 from reticent.signing.keys import private_key
 from reticent.signing.provenance import sealed
-from reticent.text import Brief
 from reticent.watching import declared, one_at_a_time
 from reticent.watching.declared import unit_of
 from reticent.watching.detectors import DETECTORS, attribute, base, draws, moves
@@ -99,7 +100,7 @@ class Watch(Brief):
         self._model, self._optimizer = model, declared.innermost(optimizer)
         declared.check_together(model, self._optimizer)
         self._loader, self._key = loader, private_key(sign)
-        records = None if records_per_user is None else _check.count(records_per_user=records_per_user)
+        records = None if records_per_user is None else checks.count(records_per_user=records_per_user)
         said = base.Said(clipping, sampler, start, continues, trainer_step, draws_ahead, sensitive)
         self._loop = loop = base.Loop(model, self._optimizer, loader, said, DETECTORS)
         whom = unit_of(unit, private=loop.private, records_per_user=records_per_user)
@@ -208,11 +209,11 @@ class Watch(Brief):
                 "step", "called", "left out: Opacus's optimizer is watched and counts by itself", shown=False
             )
         self._refuse_outside("step")
-        noise = _check.non_negative(noise_multiplier=noise_multiplier)
-        rate = None if sample_rate is None else _check.rate(sample_rate=sample_rate)
-        size = None if batch_size is None else batch_size and _check.count(batch_size=batch_size)
-        norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
-        part = None if divisor is None else _check.positive(divisor=divisor)
+        noise = checks.non_negative(noise_multiplier=noise_multiplier)
+        rate = None if sample_rate is None else checks.rate(sample_rate=sample_rate)
+        size = None if batch_size is None else batch_size and checks.count(batch_size=batch_size)
+        norm = None if max_grad_norm is None else checks.positive(max_grad_norm=max_grad_norm)
+        part = None if divisor is None else checks.positive(divisor=divisor)
         self._drawing.rate(rate)
         guarded(self._record, self._loop.failed)(SeenStep(noise, norm, part, rate, size, clipped, 1, None))
 

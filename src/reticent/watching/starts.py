@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from reticent.errors import UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.watching.detectors.start import drawn_anew
 from reticent.watching.models import bare
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from reticent.adversaries.game import gmip
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 VECTORS = {v["id"]: v for v in json.loads((GOLDEN / "gmip.json").read_text())["vectors"]}

@@ -15,8 +15,9 @@ import pytest
 from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff, susceptibilities
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.spectrum import GradientSpectrum
-from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
-from reticent.errors import ParameterError
+from reticent.curves import MembershipStepTradeOff
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError
 
 VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[2] / "golden" / "gmip.json").read_text())["vectors"]}
 

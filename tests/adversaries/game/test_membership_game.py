@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.adversaries.base import Claim, Method
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.adversary import MembershipGame
 from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
-from reticent.adversaries.worst_case import WorstCase
-from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
-from reticent.samplers import INDEPENDENT, FixedSize, Poisson, RandomAllocation, Shuffled
+from reticent.kernel.adversaries.base import Claim, Method
+from reticent.kernel.adversaries.worst_case import WorstCase
+from reticent.kernel.curves import GaussianTradeOff, Subsampled, symmetrised
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.samplers import INDEPENDENT, Poisson
+from reticent.samplers import FixedSize, RandomAllocation, Shuffled
 from tests.accountants.one_kind import latticed
 
 pytestmark = pytest.mark.usefixtures("coarse")

@@ -14,8 +14,8 @@ from scipy import stats
 
 from experiments.gaussian_mip.exact_step import susceptibilities
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
-from reticent.curves import GaussianTradeOff, Mixture, TradeOff
-from reticent.errors import ParameterError
+from reticent.kernel.curves import GaussianTradeOff, Mixture, TradeOff
+from reticent.kernel.errors import ParameterError
 
 VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[2] / "golden" / "gmip.json").read_text())["vectors"]}
 FPR = np.array([1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.8, 0.99])

@@ -13,8 +13,9 @@ import pytest
 
 from reticent.adversaries import Relaxed
 from reticent.curves import RelaxedGaussianTradeOff
-from reticent.curves.worst import Symmetrised
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
+from reticent.kernel.curves.worst import Symmetrised
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
 
 GROUP = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"][
     "I_composition"

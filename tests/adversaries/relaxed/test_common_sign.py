@@ -15,16 +15,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.accountants import compose
 from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.norm_only import norm_only
 from reticent.adversaries.relaxed.sign import Part, join, transform, unknown_sign
 from reticent.adversaries.relaxed.sign import lattice as lattice_route
-from reticent.curves import RelaxedGaussianTradeOff, Subsampled
-from reticent.curves.enclosure import Enclosure
-from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.risk import advantage
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.accountants import compose
+from reticent.kernel.curves import Subsampled
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.errors import NumericalError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage
+from reticent.mechanisms import Laplace
 from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("coarse")
@@ -240,7 +243,7 @@ def test_where_no_route_fits_the_answer_is_wide_and_says_why(fine: Enclosure) ->
 @pytest.mark.usefixtures("fine")
 def test_the_worst_case_is_composed_once(monkeypatch) -> None:
     """Where no route fits it bounds the sign, and the attacker is compared with it. A cache keeps calls apart."""
-    module, composed = importlib.import_module("reticent.accountants.one_direction"), []
+    module, composed = importlib.import_module("reticent.kernel.accountants.one_direction"), []
     monkeypatch.setattr(module, "enclose", lambda *asked, f=module.enclose: composed.append(asked) or f(*asked))
     run = DPSGD(0.93, 0.0123, 210)  # asked nowhere else
     compose(run, Neighbouring.ADD_REMOVE)

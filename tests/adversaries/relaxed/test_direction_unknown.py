@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.adversaries import Claim, Relaxed, WorstCase, assess
+from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_in, replaced
 from reticent.adversaries.relaxed.dimension.chi_square import log_chi_square
 from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, TprAtFpr, calibrate
@@ -16,11 +16,16 @@ from reticent.certificates.build import certify
 from reticent.certificates.build import public as public_edition
 from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.verify import verify
-from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
-from reticent.risk import advantage, tpr_at_fpr
-from reticent.risk.questions import Questions
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.curves import GaussianTradeOff, symmetrised
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import advantage, tpr_at_fpr
+from reticent.kernel.risk.questions import Questions
+from reticent.mechanisms import Laplace
 from reticent.samplers import Shuffled
 
 pytestmark = pytest.mark.usefixtures("quick_documents", "coarse")

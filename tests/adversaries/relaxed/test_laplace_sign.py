@@ -8,13 +8,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reticent.accountants import compose
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.sign import lattice, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import LaplaceSign
-from reticent.curves import RelaxedLaplaceTradeOff, symmetrised
-from reticent.mechanisms import Laplace, Neighbouring
-from reticent.risk import advantage
+from reticent.curves import RelaxedLaplaceTradeOff
+from reticent.kernel.accountants import compose
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import symmetrised
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage
+from reticent.mechanisms import Laplace
 
 pytestmark = pytest.mark.usefixtures("coarse")
 

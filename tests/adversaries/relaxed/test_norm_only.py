@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.accountants import compose
 from reticent.adversaries import NormOnly
 from reticent.adversaries.relaxed.norm_only import norm_only
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from reticent.kernel.accountants import compose
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Gaussian
+from reticent.kernel.pairs import Neighbouring
 from reticent.samplers import Shuffled
 
 GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]

@@ -12,7 +12,7 @@ import pytest
 from scipy.special import ndtr
 
 from reticent.adversaries.relaxed.dimension import one_normal, second_moment
-from reticent.curves import GaussianTradeOff
+from reticent.kernel.curves import GaussianTradeOff
 
 THRESHOLDS = np.array([0.0, 0.02, 0.2, 0.7, 1.5, 3.0])
 GROWN = np.exp(THRESHOLDS)[:, None]

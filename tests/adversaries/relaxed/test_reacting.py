@@ -8,18 +8,21 @@ import math
 import numpy as np
 import pytest
 
-from reticent import risk
-from reticent.accountants import compose
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.dimension import relaxed_in, replaced
 from reticent.adversaries.relaxed.reacting import information as reacting_information
 from reticent.adversaries.relaxed.reacting import reacting_in
 from reticent.adversaries.relaxed.reacting.enclose import case_of
 from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.step_information import Steps, known_direction
-from reticent.curves import LogErrors
-from reticent.curves.polygon import polygon_through
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
+from reticent.kernel import risk
+from reticent.kernel.accountants import compose
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import LogErrors
+from reticent.kernel.curves.polygon import polygon_through
+from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
+from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms import Laplace
 from reticent.mechanisms.gradients import Gradients
 from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.relaxed import reacting_attacks as attacks

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.dimension import attacks_from_below as attacks
 from reticent.adversaries.relaxed.dimension import (
     chi_square,
@@ -27,11 +27,14 @@ from reticent.adversaries.relaxed.dimension import (
     second_moment,
 )
 from reticent.adversaries.relaxed.sign import unknown_sign
-from reticent.curves import RelaxedGaussianTradeOff, Subsampled, binomial, symmetrised
+from reticent.curves import RelaxedGaussianTradeOff
 from reticent.curves import ncx2 as ncx2
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage, tpr_at_fpr
+from reticent.kernel.adversaries import WorstCase
+from reticent.kernel.curves import Subsampled, binomial, symmetrised
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage, tpr_at_fpr
 from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.relaxed.two_steps import exact_deltas
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reticent.adversaries.relaxed.dimension import enclose, overlaps, relaxed_in, revealed_mask, second_moment
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 from tests.adversaries.relaxed.relaxed_tail import Estimate, Run, addition, far_out, log_ratios, rare, removal
 
 QUICK: list[Run] = [(3.0, 0.95, 3, 6), (0.35, 0.03, 3, 6)]

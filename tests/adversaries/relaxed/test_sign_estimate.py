@@ -8,8 +8,8 @@ import pytest
 from reticent.adversaries.relaxed.sign import Part, quick_sign_estimate, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.transform import estimate
-from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.mechanisms import DPSGD
 
 addition = partial(unknown_sign, part=Part.ADDITION)
 BLUR = 0.004

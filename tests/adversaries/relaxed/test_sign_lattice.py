@@ -12,9 +12,10 @@ import pytest
 from reticent.adversaries.relaxed.sign import Part, lattice, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.adversaries.relaxed.sign.rough import rough_delta
-from reticent.curves import RelaxedGaussianTradeOff, Subsampled
-from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.curves import Subsampled
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.mechanisms import DPSGD
 
 addition = partial(unknown_sign, part=Part.ADDITION)
 GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]

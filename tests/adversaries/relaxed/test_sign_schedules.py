@@ -8,10 +8,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from reticent.accountants import compose, powers
 from reticent.adversaries.relaxed.sign import Part, join, lattice, quick_sign_estimate, transform, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
-from reticent.mechanisms import DPSGD, Ledger, Neighbouring
+from reticent.kernel.accountants import compose, powers
+from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.pairs import Neighbouring
 
 pytestmark = pytest.mark.usefixtures("coarse")
 

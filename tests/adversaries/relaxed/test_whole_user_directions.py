@@ -15,15 +15,16 @@ import pytest
 from scipy.special import i0e
 from scipy.stats import binom, norm
 
-from reticent.accountants import compose
 from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.dimension import attacks_from_below as attacks
 from reticent.adversaries.relaxed.dimension import chi_square, relaxed_in, replaced, second_moment
 from reticent.adversaries.relaxed.sign import unknown_sign
-from reticent.curves import binomial
 from reticent.curves.bessel import log_mean_exponential
-from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.risk import advantage
+from reticent.kernel.accountants import compose
+from reticent.kernel.curves import binomial
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.risk import advantage
 from tests.adversaries.relaxed.two_steps import exact_deltas
 
 pytestmark = pytest.mark.usefixtures("coarse")

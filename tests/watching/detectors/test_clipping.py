@@ -12,7 +12,7 @@ from torch.utils.data import TensorDataset
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from tests.watching.loops import BATCH, NOISE, RECORDS, Loop, in_parts, passes, private, reading, void, watched
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError
+from reticent.kernel.errors import ParameterError
 from tests.conftest import some
 from tests.watching.loops import (
     BATCH,

@@ -12,8 +12,8 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
+from reticent.kernel.proofs import Status
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
-from reticent.proofs import Status
 from reticent.records.ledger import RunLedger
 from reticent.watching.session import Watch
 from tests.watching.loops import BATCH, RECORDS, Loop, Made, Toy, private, reading

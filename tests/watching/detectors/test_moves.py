@@ -15,7 +15,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
 import reticent as rt
 from reticent import facts
-from reticent.mechanisms import DPSGD
+from reticent.kernel.mechanisms import DPSGD
 from reticent.watching.detectors import closer_looks
 from tests.watching.loops import (
     BATCH,

@@ -10,9 +10,9 @@ from torch import nn
 
 import reticent as rt
 from reticent import facts
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD
-from reticent.proofs import Status
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.proofs import Status
 from reticent.records.ledger import RunLedger
 from reticent.watching.session import Watch
 from reticent.watching.starts import fresh

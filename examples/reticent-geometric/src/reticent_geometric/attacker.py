@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reticent.adversaries import Adversary, Assessment, Method
-from reticent.adversaries.worst_case import worst_case_proof
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.registry import described
+from reticent.kernel.adversaries import Adversary, Assessment, Method
+from reticent.kernel.adversaries.worst_case import worst_case_proof
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.registry import described
 from reticent_geometric.theorems import THINNED
 
 

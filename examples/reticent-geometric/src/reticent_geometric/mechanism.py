@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent.curves import LogErrors, PolygonTradeOff
-from reticent.errors import ParameterError
-from reticent.mechanisms import Mechanism, Neighbouring, Part
-from reticent.pairs import CurvePair
-from reticent.proofs import Condition, condition
-from reticent.registry import Search, described
+from reticent.kernel.curves import LogErrors, PolygonTradeOff
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import CurvePair, Neighbouring, Part
+from reticent.kernel.proofs import Condition, condition
+from reticent.kernel.registry import Search, described
 from reticent_geometric.theorems import GEOMETRIC
 
 

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import binom
 
-from reticent.accountants.route import Answer, Route
-from reticent.accountants.steps import Steps
-from reticent.curves import LogErrors
-from reticent.curves.polygon import polygon_through, symmetric_above
-from reticent.pairs import CurvePair
+from reticent.kernel.accountants.route import Answer, Route
+from reticent.kernel.accountants.steps import Steps
+from reticent.kernel.curves import LogErrors
+from reticent.kernel.curves.polygon import polygon_through, symmetric_above
+from reticent.kernel.pairs import CurvePair
 
 _MOST = 10**5  # releases that are counted
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reticent import _check
-from reticent.pairs import Neighbouring, Part
-from reticent.proofs import Kind
-from reticent.registry import described
-from reticent.samplers import Run, Sampler, by_coins, of_draws
+from reticent.kernel import checks
+from reticent.kernel.pairs import Neighbouring, Part
+from reticent.kernel.proofs import Kind
+from reticent.kernel.registry import described
+from reticent.kernel.samplers import Run, Sampler, by_coins, of_draws
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,7 +35,7 @@ class Alternating(Sampler):
     )
 
     def __post_init__(self) -> None:
-        _check.rate(quiet=self.quiet)
+        checks.rate(quiet=self.quiet)
 
     def parts(self, run: Run, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
         """Attained by gradients that are 0 but for the target's."""

@@ -1,6 +1,6 @@
 """What the numbers of this package stand on: each theorem once, with a key that certificates cite."""
 
-from reticent.proofs.references import Paper, Theorem, add_paper
+from reticent.kernel.proofs.references import Paper, Theorem, add_paper
 
 GEOMETRIC = "GHOSH2012:Definition 2.1"
 THINNED = "GEOMETRIC:unseen-releases"

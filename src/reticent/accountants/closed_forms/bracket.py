@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from reticent.accountants.affinity import advantage_above, minus_log_affinity
 from reticent.accountants.closed_forms.elementwise import Run
 from reticent.accountants.closed_forms.gaussian import advantage_at
-from reticent.pairs import Neighbouring
+from reticent.kernel.accountants.affinity import advantage_above, minus_log_affinity
+from reticent.kernel.pairs import Neighbouring
 
 _ULPS = 1.0 + 1e-14  # for the rounding of a bound that is proven
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.errors import ParameterError
-from reticent.pairs import Neighbouring
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.pairs import Neighbouring
 
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray, Neighbouring], np.ndarray]
 """A formula for arrays of noise multipliers, sample rates and numbers of steps."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf
 
-from reticent.accountants.affinity import minus_log_affinity
 from reticent.accountants.closed_forms.elementwise import Kernel, Run, arguments, elementwise
-from reticent.pairs import Neighbouring
+from reticent.kernel.accountants.affinity import minus_log_affinity
+from reticent.kernel.pairs import Neighbouring
 
 _SQRT_8 = 2.8284271247461903
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from reticent import _check
-from reticent.accountants import compose, mu_limits
 from reticent.adversaries import attribute
 from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.adversaries.base import Adversary, Assessment, Method
-from reticent.adversaries.worst_case import worst_case_theorems
-from reticent.curves.enclosure import Enclosure
-from reticent.errors import ParameterError
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.messages import Message
-from reticent.proofs import Basis, Formula, Proof, Status
-from reticent.registry import described
-from reticent.styles import Style
+from reticent.kernel import checks
+from reticent.kernel.accountants import compose, mu_limits
+from reticent.kernel.adversaries.base import Adversary, Assessment, Method
+from reticent.kernel.adversaries.worst_case import worst_case_theorems
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Basis, Formula, Proof, Status
+from reticent.kernel.registry import described
+from reticent.kernel.styles import Style
 
 if TYPE_CHECKING:
-    from reticent.adversaries.witness import Witness
+    from reticent.kernel.adversaries.witness import Witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Attribute(Adversary):
 
     def __post_init__(self) -> None:
         if self.gradient_change is not None and not isinstance(self.gradient_change, SensitivityRecord):
-            _check.non_negative(gradient_change=self.gradient_change)
+            checks.non_negative(gradient_change=self.gradient_change)
 
     def checked_by(self, witness: Witness) -> dict[str, Status]:
         """A budget compares all values of the field that was recorded, so it ends at one step for all of them."""

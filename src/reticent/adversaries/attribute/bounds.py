@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from reticent.curves import GaussianTradeOff, TradeOff, binomial
-from reticent.curves._logs import log1mexp, log_of
-from reticent.curves.capped import above_none
-from reticent.curves.polygon import Polygon, symmetric_above
+from reticent.kernel.curves import GaussianTradeOff, TradeOff, binomial
+from reticent.kernel.curves._logs import log1mexp, log_of
+from reticent.kernel.curves.capped import above_none
+from reticent.kernel.curves.polygon import Polygon, symmetric_above
 
 LogDelta = Callable[[np.ndarray], np.ndarray]
 """log delta at thresholds ``l >= 0`` of a symmetric curve, or an upper bound on it."""

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent.accountants.compose import compose
 from reticent.adversaries.attribute.bounds import (
     LogDelta,
     affinity_log_delta,
@@ -19,12 +18,14 @@ from reticent.adversaries.attribute.bounds import (
 )
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.attribute.terms import LARGEST_CHANGE, log_affinity, worst_mask_term
-from reticent.curves import GaussianTradeOff, TradeOff
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.mechanisms.ledger import together
-from reticent.messages import Figure, Message
-from reticent.proofs import Basis, Condition, Status, condition
+from reticent.kernel.accountants.compose import compose
+from reticent.kernel.curves import GaussianTradeOff, TradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.mechanisms.ledger import together
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Basis, Condition, Status, condition
 
 _SMALLEST_ATTAINED = 1e-4
 _SAME = 1e-9  # relative difference of two noise multipliers that are one

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reticent import _check
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
 
 
 class Scope(StrEnum):
@@ -52,13 +52,13 @@ class SensitivityRecord:
     budget: float | None = None
 
     def __post_init__(self) -> None:
-        _check.count(steps=self.steps)
-        _check.positive(noise_multiplier=self.noise_multiplier)
-        _check.non_negative(squared_change=self.squared_change)
+        checks.count(steps=self.steps)
+        checks.positive(noise_multiplier=self.noise_multiplier)
+        checks.non_negative(squared_change=self.squared_change)
         if self.published_squared_change is not None:
-            _check.non_negative(published_squared_change=self.published_squared_change)
+            checks.non_negative(published_squared_change=self.published_squared_change)
         for name in ("mask_term", "largest_mask_term"):
             if not getattr(self, name) >= 0.0:
                 raise ParameterError(name, getattr(self, name), "a number >= 0")
-        if self.budget is not None and self.mask_term > _check.non_negative(budget=self.budget):
+        if self.budget is not None and self.mask_term > checks.non_negative(budget=self.budget):
             raise ParameterError("mask_term", self.mask_term, f"at most the budget {self.budget!r}")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent import _check
+from reticent.kernel import checks
 
 LARGEST_CHANGE = 2.0
 """Two clipped gradients are never further apart than this, in units of the clip norm."""
@@ -29,7 +29,7 @@ def mask_term(norm_a: ArrayLike, norm_b: ArrayLike, distance: ArrayLike, noise_m
     Raises:
         ParameterError: ``noise_multiplier`` is not > 0.
     """
-    s = 1.0 / _check.positive(noise_multiplier=noise_multiplier) ** 2
+    s = 1.0 / checks.positive(noise_multiplier=noise_multiplier) ** 2
     a2, b2, r2 = (np.square(np.asarray(x, dtype=float)) for x in (norm_a, norm_b, distance))
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.square(np.sinh(0.25 * s * (a2 - b2))) - 0.5 * np.expm1(-0.5 * s * r2)

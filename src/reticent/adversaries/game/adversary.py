@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from reticent import _check
-from reticent.accountants import compose
-from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
-from reticent.adversaries.worst_case import worst_case_proof
-from reticent.curves import GaussianTradeOff, Mixture, TradeOff
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.messages import Figure, Message
-from reticent.proofs import Formula
-from reticent.registry import described
-from reticent.styles import Style
+from reticent.kernel import checks
+from reticent.kernel.accountants import compose
+from reticent.kernel.adversaries.base import Adversary, Assessment, Method
+from reticent.kernel.adversaries.worst_case import worst_case_proof
+from reticent.kernel.curves import GaussianTradeOff, Mixture, TradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Formula
+from reticent.kernel.registry import described
+from reticent.kernel.styles import Style
 
 Susceptibility = float | SusceptibilityLaw | GradientSpectrum
 
@@ -73,7 +74,7 @@ class MembershipGame(Adversary):
 
     def __post_init__(self) -> None:
         if not isinstance(self.susceptibility, SusceptibilityLaw | GradientSpectrum | None):
-            _check.positive(susceptibility=self.susceptibility)
+            checks.positive(susceptibility=self.susceptibility)
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.REPLACE, method: Method = Method.EXACT

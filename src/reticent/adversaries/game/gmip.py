@@ -21,7 +21,7 @@ import math
 
 from scipy.special import erf, log_ndtr, ndtr
 
-from reticent import _check
+from reticent.kernel import checks
 
 _SERIES, _PLAIN = 1e-3, 5.0  # below the first its series, beyond the second its logarithm, is evaluated
 _SERIES_TERMS = 0.3989422804014327, 0.25, 0.14960335515053725, 1.0 / 12.0  # of (G/m)^2 = 1 + 2m(a + bm + cm^2 + ...)
@@ -41,7 +41,7 @@ def effective_batch(batch_size: float, noise_multiplier: float) -> float:
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    return _check.positive(batch_size=batch_size) + _check.non_negative(noise_multiplier=noise_multiplier) ** 2
+    return checks.positive(batch_size=batch_size) + checks.non_negative(noise_multiplier=noise_multiplier) ** 2
 
 
 def one_step_mu(dimension: float, susceptibility: float, effective_batch: float) -> float:
@@ -59,8 +59,8 @@ def one_step_mu(dimension: float, susceptibility: float, effective_batch: float)
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    d, k = _check.positive(dimension=dimension), _check.positive(susceptibility=susceptibility)
-    n = _check.positive(effective_batch=effective_batch)
+    d, k = checks.positive(dimension=dimension), checks.positive(susceptibility=susceptibility)
+    n = checks.positive(effective_batch=effective_batch)
     return (d + (2.0 * n - 1.0) * k) / (n * math.sqrt(2.0 * d + 4.0 * n * k))
 
 
@@ -70,7 +70,7 @@ def differential_privacy_mu(noise_multiplier: float) -> float:
     Raises:
         ParameterError: ``noise_multiplier`` is negative, infinite or NaN.
     """
-    sigma = _check.non_negative(noise_multiplier=noise_multiplier)
+    sigma = checks.non_negative(noise_multiplier=noise_multiplier)
     return 2.0 / sigma if sigma > 0.0 else math.inf
 
 
@@ -91,8 +91,8 @@ def harmonic_mu(batch_size: float, susceptibility: float, noise_multiplier: floa
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    n, k = _check.positive(batch_size=batch_size), _check.positive(susceptibility=susceptibility)
-    sigma = _check.non_negative(noise_multiplier=noise_multiplier)
+    n, k = checks.positive(batch_size=batch_size), checks.positive(susceptibility=susceptibility)
+    sigma = checks.non_negative(noise_multiplier=noise_multiplier)
     return 1.0 / math.sqrt(n / k + 0.25 * sigma * sigma)
 
 
@@ -104,7 +104,7 @@ def log_sampling_factor(mu_step: float) -> float:
     Raises:
         ParameterError: ``mu_step`` is not a finite number > 0.
     """
-    m = _check.positive(mu_step=mu_step)
+    m = checks.positive(mu_step=mu_step)
     if m < _SERIES:
         a, b, c, d = _SERIES_TERMS
         return math.log(m) + 0.5 * math.log1p(2.0 * m * (a + m * (b + m * (c + m * d))))
@@ -132,6 +132,6 @@ def sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
+    intensity = checks.rate(sample_rate=sample_rate) * math.sqrt(checks.positive(steps=steps))
     log_mu = math.log(intensity) + log_sampling_factor(mu_step)
     return math.exp(log_mu) if log_mu < _OVERFLOW else math.inf

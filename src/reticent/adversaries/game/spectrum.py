@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent import _check
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.errors import ParameterError
 
 _CLIPPED = 1e-6  # by which rounding may exceed what clipping allows
 
@@ -62,5 +62,5 @@ class GradientSpectrum:
         Raises:
             ParameterError: an argument is outside its domain.
         """
-        n, sigma = _check.positive(batch_size=batch_size), _check.non_negative(noise_multiplier=noise_multiplier)
+        n, sigma = checks.positive(batch_size=batch_size), checks.non_negative(noise_multiplier=noise_multiplier)
         return math.sqrt(float(np.sum(np.asarray(self.deviations) / (n * self.eigenvalues + sigma * sigma))))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent import _check
-from reticent.curves import Mixture, TradeOff
-from reticent.errors import ParameterError
+from reticent.kernel import checks
+from reticent.kernel.curves import Mixture, TradeOff
+from reticent.kernel.errors import ParameterError
 
 _ADD_UP = 1e-9  # by which probabilities may miss 1
 
@@ -39,7 +39,7 @@ class SusceptibilityLaw:
     weights: np.ndarray
 
     def __post_init__(self) -> None:
-        values, weights = np.array(self.values, dtype=float), _check.probabilities(weights=self.weights)
+        values, weights = np.array(self.values, dtype=float), checks.probabilities(weights=self.weights)
         if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0.0)):
             raise ParameterError("values", self.values, "a list of finite numbers > 0")
         if weights.shape != values.shape or abs(weights.sum() - 1.0) > _ADD_UP:

@@ -6,24 +6,25 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from reticent import _check
-from reticent.accountants import mu_limits
-from reticent.adversaries.base import Assessment, Method
 from reticent.adversaries.relaxed import dimension as vectors
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.adversaries.relaxed.direction_unknown import DIMENSION, GRADIENTS, KNOWN_SHARE, DirectionUnknown
 from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting_gradients import FORMS, check_reaction, reacting
-from reticent.adversaries.worst_case import worst_case_proof
-from reticent.curves import GaussianTradeOff
-from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel import checks
+from reticent.kernel.accountants import mu_limits
+from reticent.kernel.adversaries.base import Assessment, Method
+from reticent.kernel.adversaries.worst_case import worst_case_proof
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Formula, Proof, Status, best, without_repeats
+from reticent.kernel.registry import described
+from reticent.kernel.styles import Style
 from reticent.mechanisms.gradients import Gradients
-from reticent.messages import Figure, Message
-from reticent.proofs import Formula, Proof, Status, best, without_repeats
-from reticent.registry import described
-from reticent.styles import Style
 
 _LIMIT = (
     "As published: mu {:.6g} in {} dimensions, the limit of many dimensions and little effect. It is no bound: at low "
@@ -111,7 +112,7 @@ class Relaxed(DirectionUnknown):
                 "gradients", self.gradients, "left out where a law of directions is given", shown=False
             )
         if self.dimension is not None:
-            _check.count(dimension=self.dimension)
+            checks.count(dimension=self.dimension)
             if self.directions is not None:
                 raise ParameterError(
                     "dimension", self.dimension, "left out where a law of directions is given", shown=False
@@ -161,7 +162,7 @@ class Relaxed(DirectionUnknown):
         mechanism.one_record("Eq. (37)")
         _within(self.dimension, mechanism)
         dimension = self.dimension or run.num_parameters or 1
-        mu = run.steps / _check.positive(noise_multiplier=run.noise_multiplier) ** 2 / math.sqrt(2.0 * dimension)
+        mu = run.steps / checks.positive(noise_multiplier=run.noise_multiplier) ** 2 / math.sqrt(2.0 * dimension)
         formula = Formula(
             GaussianTradeOff(mu),
             theorems=("KAISSIS2022:Theorem 3",),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from reticent.adversaries.base import Adversary, Hidden
 from reticent.adversaries.relaxed.reacting_gradients import FORMS
-from reticent.errors import ParameterError
+from reticent.kernel.adversaries.base import Adversary, Hidden
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.registry import described
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
-from reticent.registry import described
 
 DIMENSION = described("Dimensions in which the direction of the record is unknown to the attacker.")
 GRADIENTS = described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any.")

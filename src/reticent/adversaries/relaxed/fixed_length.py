@@ -12,10 +12,12 @@ from reticent import curves, mechanisms
 from reticent.adversaries.relaxed import dimension as vectors
 from reticent.adversaries.relaxed import sign
 from reticent.adversaries.relaxed.question import Question
-from reticent.curves.enclosure import Enclosure
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.messages import Message
-from reticent.proofs import Proof, condition
+from reticent.kernel.curves import symmetrised
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Proof, condition
 
 _LOG_2, _DIFFERENCE, _ONE_QUERY = Message("note.log-2"), Message("note.difference"), Message("note.one-query")
 _GLRT = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
@@ -82,7 +84,7 @@ def _common(
     By KAISSIS2022:Theorem 2: the sum of (sensitivity / noise)^2, that of the optimally weighted sum.
     """
     notes = (_LOG_2,) if dimension == 1 else (_DIFFERENCE,) if asked.neighbouring.sensitivity > 1.0 else ()
-    curve = curves.symmetrised(curves.RelaxedGaussianTradeOff((asked.mu[1] if mu is None else mu) ** 2, dimension))
+    curve = symmetrised(curves.RelaxedGaussianTradeOff((asked.mu[1] if mu is None else mu) ** 2, dimension))
     return asked.proof(Enclosure.exact(curve), _GLRT, notes, needs)
 
 

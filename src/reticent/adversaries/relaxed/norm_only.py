@@ -11,19 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from reticent import _check, curves
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import Step
-from reticent.adversaries.base import Adversary, Assessment, Method
-from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import Sides, hull
-from reticent.errors import UnsupportedError
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.messages import Message
-from reticent.pairs import CurvePair
-from reticent.proofs import Proof
-from reticent.registry import described
-from reticent.styles import Style
+from reticent import curves
+from reticent.kernel import checks
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.adversaries.base import Adversary, Assessment, Method
+from reticent.kernel.curves import subsampled
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.curves.polygon import Sides, hull
+from reticent.kernel.errors import UnsupportedError
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import CurvePair, Neighbouring
+from reticent.kernel.proofs import Proof
+from reticent.kernel.registry import described
+from reticent.kernel.styles import Style
 
 _TOO_WEAK = (
     "This attacker looks at nothing but one norm per release. The direction of a record's effect is the same in all "
@@ -61,7 +63,7 @@ class NormOnly(Adversary):
 
     def __post_init__(self) -> None:
         if self.dimension is not None:
-            _check.count(dimension=self.dimension)
+            checks.count(dimension=self.dimension)
 
     def assess(
         self,
@@ -118,5 +120,5 @@ def _step(part: Mechanism) -> Step:
     if run.noise_multiplier == 0.0:
         raise UnsupportedError("the norm test needs noise_multiplier > 0")
     step = curves.RelaxedGaussianTradeOff(run.noise_multiplier**-2.0, run.num_parameters or 1)
-    curve = curves.subsampled(step, run.sample_rate)
+    curve = subsampled(step, run.sample_rate)
     return Step(CurvePair(curve), run.steps)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reticent.curves.enclosure import Enclosure
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.messages import Message
-from reticent.proofs import Proof, condition
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Proof, condition
 
 AVERAGE = Message("note.average")
 

@@ -5,16 +5,16 @@ docs/theory/relaxed/reacting.md has the theorems with their proofs, and the trai
 
 from __future__ import annotations
 
-from reticent import _check
 from reticent.adversaries.relaxed import dimension
 from reticent.adversaries.relaxed import reacting as engine
 from reticent.adversaries.relaxed.question import Question
-from reticent.adversaries.worst_case import worst_case_theorems
-from reticent.errors import ParameterError
-from reticent.mechanisms import Neighbouring
+from reticent.kernel import checks
+from reticent.kernel.adversaries.worst_case import worst_case_theorems
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.messages import Figure, Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Proof
 from reticent.mechanisms.gradients import Gradients
-from reticent.messages import Figure, Message
-from reticent.proofs import Proof
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
 FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linear-head"}
@@ -44,8 +44,8 @@ def check_reaction(gradients: Gradients | None, known_share: float) -> None:
         ParameterError: a value is outside its domain, or a share is given for gradients that need none.
     """
     if gradients is not None:
-        _check.strict_member(Gradients, gradients=gradients)
-    if _check.fraction(known_share=known_share) > 0.0 and gradients not in FORMS:
+        checks.strict_member(Gradients, gradients=gradients)
+    if checks.fraction(known_share=known_share) > 0.0 and gradients not in FORMS:
         raise ParameterError(
             "known_share", known_share, "left out unless gradients is one-direction or linear-head", shown=False
         )

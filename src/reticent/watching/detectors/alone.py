@@ -26,8 +26,8 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import facts
-from reticent.errors import UnsupportedError
 from reticent.facts.clipping import Mixing
+from reticent.kernel.errors import UnsupportedError
 from reticent.watching.detectors import divisors, paddings, pairings
 from reticent.watching.detectors.base import Detector, Undos
 from reticent.watching.detectors.closer_looks import some_of

@@ -18,7 +18,7 @@ import torch
 from torch import distributed, nn
 
 from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.sensitivity import SensitiveAttribute
 from reticent.sensitivity.brute import borrowed, cross_entropy, gradients
 from reticent.sensitivity.recorder import AttributeRecorder

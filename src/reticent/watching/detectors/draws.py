@@ -12,8 +12,8 @@ import numpy as np
 from torch.utils.data import DataLoader
 
 from reticent import facts
-from reticent.errors import ParameterError
 from reticent.facts.steps import Drawn, SamplerRecord, Source
+from reticent.kernel.errors import ParameterError
 from reticent.watching import declared, optimisers
 from reticent.watching.detectors import samplers, seeds
 from reticent.watching.detectors.base import Detector, Fields, Loop, Undos

@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary, WeakSet
 from torch import nn
 
 from reticent import facts
-from reticent.errors import ParameterError
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
+from reticent.kernel.errors import ParameterError
 from reticent.records.chain import MOST_EARLIER, alone, continued, follows
 from reticent.records.ledger import RunLedger, read_ledger, watched
 from reticent.watching.detectors.base import Detector, Fields, Loop

@@ -18,13 +18,14 @@ from reticent.adversaries.relaxed.dimension import (
     overlaps,
     relaxed_in,
 )
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled
+from reticent.curves import RelaxedGaussianTradeOff
 from reticent.curves import ncx2 as ncx2
 from reticent.curves.bessel import log_mean_exponential
-from reticent.curves.polygon import polygon_through
-from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD
-from reticent.risk import advantage
+from reticent.kernel.curves import LogErrors, Subsampled
+from reticent.kernel.curves.polygon import polygon_through
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.risk import advantage
 from tests.adversaries.relaxed.two_steps import exact_deltas
 from tests.conftest import forget
 

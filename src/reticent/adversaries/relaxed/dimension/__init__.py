@@ -5,7 +5,7 @@ In all files here ``noise`` is noise over the clip norm, > 0; ``rate`` the Poiss
 direction, a statement of the user: >= 1 for a ``run``, which is DP-SGD with noise, and >= 2 below it.
 """
 
-from reticent.lazy import attached
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__)
 """Every name of this package, and where it is read from: who lists attackers reads none of it."""

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.curves import binomial, ncx2
-from reticent.curves._logs import EPS, cell_masses
+from reticent.curves import ncx2
+from reticent.kernel.curves import binomial
+from reticent.kernel.curves._logs import EPS, cell_masses
 
 _GROUPS = 40  # of counts
 _FEW_CELLS, _MANY_CELLS = 24, 40  # of the norm that is cut; many where the other one is coarse

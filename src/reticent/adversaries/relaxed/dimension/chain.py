@@ -5,13 +5,14 @@ From the first record present by way of "absent" to the second one present: f >=
 
 from __future__ import annotations
 
-from reticent.accountants.compose import compose
-from reticent.curves import TradeOff
-from reticent.curves.capped import Capped, above_none
-from reticent.curves.enclosure import Enclosure
 from reticent.curves.moves import chained
-from reticent.curves.polygon import strictest
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.kernel.accountants.compose import compose
+from reticent.kernel.curves import TradeOff
+from reticent.kernel.curves.capped import Capped, above_none
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.curves.polygon import strictest
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
 
 
 def replaced(release: Mechanism, curve: TradeOff) -> Enclosure:

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from reticent.adversaries.relaxed.dimension.overlap_law import overlap_law
-from reticent.curves import binomial
+from reticent.kernel.curves import binomial
 
 COUNTS = 300
 """Blocks of the law of J."""

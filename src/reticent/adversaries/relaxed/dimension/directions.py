@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from reticent import _check
 from reticent.adversaries.relaxed import dimension as vectors
-from reticent.curves._logs import OVERFLOW, TINY, log_of
-from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD
+from reticent.kernel import checks
+from reticent.kernel.curves._logs import OVERFLOW, TINY, log_of
+from reticent.kernel.errors import ParameterError
+from reticent.kernel.mechanisms import DPSGD
 
 _LEAST_RECORDS, _MOST_RECORDS = 8, 256  # of a law: fewer tell nothing, more take long
 _BOOTSTRAPS, _LEVEL = 100, 0.95  # draws, and confidence, of an interval
@@ -71,7 +71,7 @@ class DirectionLaw:
         if rows.ndim != 2 or not np.all(np.isfinite(rows)):
             raise ParameterError("gradients", f"an array of shape {rows.shape}", "finite numbers, one row a record")
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.maximum(norms, _check.positive(max_grad_norm=max_grad_norm))
+        rows = rows / np.maximum(norms, checks.positive(max_grad_norm=max_grad_norm))
         gram = rows @ rows.T
         return cls(np.clip(0.5 * (gram + gram.T), -1.0, 1.0), public)
 

@@ -14,7 +14,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import (
     attacks_from_below,
     chi_square,
@@ -26,13 +25,16 @@ from reticent.adversaries.relaxed.dimension.directions import DirectionLaw
 from reticent.adversaries.relaxed.dimension.norms import composed_norms
 from reticent.adversaries.relaxed.dimension.second_moment import ORDERS
 from reticent.adversaries.relaxed.sign.join import unknown_sign
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
-from reticent.curves._logs import LOG_2
+from reticent.curves import RelaxedGaussianTradeOff
 from reticent.curves.bessel import log_mean_exponential
-from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
-from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.kernel.accountants.compose import compose
+from reticent.kernel.curves import LogErrors, Subsampled, TradeOff, symmetrised
+from reticent.kernel.curves._logs import LOG_2
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
+from reticent.kernel.errors import NumericalError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
 
 _THRESHOLDS = 70  # of a bound, and 0
 _FURTHEST = 60.0  # threshold

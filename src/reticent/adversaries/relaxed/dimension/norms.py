@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.accountants.lattice import Lattice
-from reticent.accountants.steps import Step
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled
-from reticent.curves._logs import log_of
-from reticent.curves.polygon import Sides, polygon_above, polygon_through
-from reticent.pairs import CurvePair
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.curves import LogErrors, Subsampled
+from reticent.kernel.curves._logs import log_of
+from reticent.kernel.curves.polygon import Sides, polygon_above, polygon_through
+from reticent.kernel.pairs import CurvePair
 
 _THRESHOLDS = 400  # above 0 of the polygons of one step; half as many below
 _FURTHEST = 40.0  # threshold

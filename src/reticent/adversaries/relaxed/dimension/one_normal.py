@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from reticent.adversaries.relaxed.dimension import second_moment
-from reticent.curves._logs import TINY
-from reticent.curves._thresholds import halved
+from reticent.kernel.curves._logs import TINY
+from reticent.kernel.curves._thresholds import halved
 
 _EDGES = np.concatenate([np.linspace(-8.0, -3.0, 60), np.linspace(-3.0, 4.0, 501)[1:], np.linspace(4.0, 12.0, 120)[1:]])
 _ORDERS = (2.0, 2.7, 3.8, 5.5, 9.0)  # of the moments of LR that are used

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betainc, betaincc, logsumexp
 
-from reticent.curves._logs import cell_masses, log_expm1, log_of
+from reticent.kernel.curves._logs import cell_masses, log_expm1, log_of
 
 _NEAR, _FAR, _WIDTH = 700, 300, 9.0  # cells up to this many standard deviations, and beyond, in proportion
 _SHARE = 1e-6  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell

@@ -20,9 +20,10 @@ import numpy as np
 from scipy.special import bdtr, bdtrc
 
 from reticent.adversaries.relaxed.dimension import second_moment
-from reticent.curves import binomial, ncx2
-from reticent.curves._logs import cell_masses, log_expm1, log_of
+from reticent.curves import ncx2
 from reticent.curves.bessel import log_mean_exponential
+from reticent.kernel.curves import binomial
+from reticent.kernel.curves._logs import cell_masses, log_expm1, log_of
 
 _MOST = 40  # steps of one overlap
 _CELLS, _FEW_CELLS, _SMALL = 400, 120, 3  # of the law of Q; few for overlaps of more than ``_SMALL`` steps

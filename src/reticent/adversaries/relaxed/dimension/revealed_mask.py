@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.curves import binomial, ncx2
-from reticent.curves._logs import log_of
+from reticent.curves import ncx2
 from reticent.curves.bessel import inverse_log_mean_exponential
+from reticent.kernel.curves import binomial
+from reticent.kernel.curves._logs import log_of
 
 _GROUPS, _FEW_GROUPS = 100, 40  # of counts; fewer where tails are slow
 _QUICK_FROM = 10  # dimensions

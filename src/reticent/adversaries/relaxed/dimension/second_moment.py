@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from reticent.curves._logs import log_of
+from reticent.kernel.curves._logs import log_of
 
 ORDERS = (2.0, 2.3, 2.7, 3.2, 3.8, 4.5, 5.5, 7.0, 9.0, 12.0, 16.0, 22.0)
 """q, of the moments that bound delta at a threshold; each gives a bound, the least is taken."""

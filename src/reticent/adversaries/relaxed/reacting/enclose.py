@@ -15,7 +15,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent.accountants.compose import compose
 from reticent.adversaries.relaxed.dimension import attacks_from_below, chi_square, second_moment
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
 from reticent.adversaries.relaxed.dimension.overlap_law import overlap_law
@@ -23,12 +22,15 @@ from reticent.adversaries.relaxed.reacting import frozen
 from reticent.adversaries.relaxed.reacting import information as reacting_information
 from reticent.adversaries.relaxed.reacting.information import Setting
 from reticent.adversaries.relaxed.reacting.step_information import Steps
-from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff
-from reticent.curves._logs import LOG_2, log_expm1
-from reticent.curves.capped import above_none
-from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import Polygon, hull, polygon_through, symmetric_above
-from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.kernel.accountants.compose import compose
+from reticent.kernel.curves import LogErrors, TradeOff
+from reticent.kernel.curves._logs import LOG_2, log_expm1
+from reticent.kernel.curves.capped import above_none
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.curves.polygon import Polygon, hull, polygon_through, symmetric_above
+from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
 from reticent.mechanisms.gradients import Gradients
 
 _LEAST_LOG = -600.0  # of chi-square

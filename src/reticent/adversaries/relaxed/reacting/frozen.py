@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent.adversaries.relaxed.dimension.overlap_law import increments
-from reticent.curves import binomial
+from reticent.kernel.curves import binomial
 
 _LEVELS, _CELLS, _GROUPS = 100, 300, 40  # thresholds; cells of a; groups of counts
 _WIDTH, _MOST = 6.0, 9.0  # of the cells, in standard deviations of a; of the thresholds, in those of the noise

@@ -16,8 +16,8 @@ import numpy as np
 from reticent.adversaries.relaxed.reacting.learnt import learnt
 from reticent.adversaries.relaxed.reacting.lengths import lengths
 from reticent.adversaries.relaxed.reacting.step_information import Steps, above_tangent, known_direction, step_nats
-from reticent.curves._logs import log_expm1, log_of
-from reticent.curves.polygon import convex_chain
+from reticent.kernel.curves._logs import log_expm1, log_of
+from reticent.kernel.curves.polygon import convex_chain
 from reticent.mechanisms.gradients import Gradients
 
 _SINGLE = 3000  # first steps that are counted one by one

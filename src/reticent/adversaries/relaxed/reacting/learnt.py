@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from reticent.adversaries.relaxed.dimension.overlap_law import OverlapLaw, mean_positive_part, overlap_law
-from reticent.curves._logs import LOG_2
+from reticent.kernel.curves._logs import LOG_2
 
 _TILTS = 400  # values of L
 _LEAST_TILT, _LARGEST_TILT = 1e-7, 1e2  # in units of sqrt(d) and d; of d and d for squares

@@ -17,7 +17,7 @@ import numpy as np
 
 from reticent.adversaries.relaxed.dimension.overlap_law import OverlapLaw, overlap_law
 from reticent.adversaries.relaxed.reacting.learnt import FORMS, ROUND_UP, learnt, least_mean, log_form
-from reticent.curves._logs import LOG_2
+from reticent.kernel.curves._logs import LOG_2
 
 SQUARES = np.append(0.0, np.linspace(0.4, 1.0, 31))  # a: ends of cells
 _SHIFTS = np.geomspace(0.05, 4.0, 14)  # mu, in units of 1 / sqrt(d)

@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from reticent.curves import binomial
-from reticent.curves._logs import HALF_LOG_TWO_PI, OVERFLOW, cell_masses, log_of
+from reticent.kernel.curves import binomial
+from reticent.kernel.curves._logs import HALF_LOG_TWO_PI, OVERFLOW, cell_masses, log_of
 
 _SMALL = 1e-2  # |z| below which h is a series
 _SERIES = 0.05  # exponents below which e^x - 1 - x is a series

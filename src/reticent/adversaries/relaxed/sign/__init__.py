@@ -5,7 +5,7 @@ few; ``join`` takes the better at every threshold and falls back on the worst ca
 every bound.
 """
 
-from reticent.lazy import attached
+from reticent.kernel.lazy import attached
 
 __getattr__, __dir__, __all__ = attached(__name__)
 """Every name of this package, and where it is read from: who lists attackers reads none of it."""

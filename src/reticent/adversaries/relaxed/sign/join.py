@@ -19,24 +19,26 @@ from typing import TypeGuard
 
 import numpy as np
 
-from reticent.accountants.bounds import CheapBounds, loudest_step
-from reticent.accountants.compose import compose
-from reticent.accountants.enclose import CURVE
-from reticent.accountants.grouped import fewer_below
-from reticent.accountants.one_direction import one_direction, steps_of
-from reticent.accountants.steps import Step
 from reticent.adversaries.relaxed.sign import lattice, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, LaplaceSign, SignNoise
 from reticent.adversaries.relaxed.sign.rough import rough_delta
 from reticent.adversaries.relaxed.sign.step import CertifiedBounds, FoldedNodes
-from reticent.curves import LogErrors, TradeOff, symmetrised
-from reticent.curves._logs import LOG_2, log1mexp
-from reticent.curves.enclosure import Enclosure
-from reticent.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
-from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Laplace, Mechanism, Neighbouring
-from reticent.messages import Message
-from reticent.stopping import checkpoint
+from reticent.kernel.accountants.bounds import CheapBounds, loudest_step
+from reticent.kernel.accountants.compose import compose
+from reticent.kernel.accountants.enclose import CURVE
+from reticent.kernel.accountants.grouped import fewer_below
+from reticent.kernel.accountants.one_direction import one_direction, steps_of
+from reticent.kernel.accountants.steps import Step
+from reticent.kernel.curves import LogErrors, TradeOff, symmetrised
+from reticent.kernel.curves._logs import LOG_2, log1mexp
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
+from reticent.kernel.errors import NumericalError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD, Mechanism
+from reticent.kernel.messages import Message
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.stopping import checkpoint
+from reticent.mechanisms import Laplace
 
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
 _LEAST_NOISE = 0.25  # noise multiplier below which no transform decays in time: of 250 such runs none did

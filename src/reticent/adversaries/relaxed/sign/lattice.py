@@ -15,12 +15,12 @@ from functools import partial
 
 import numpy as np
 
-from reticent.accountants.powers import GridStep, Tilted, outside, power, window_end
 from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
 from reticent.adversaries.relaxed.sign.step import CertifiedBounds
-from reticent.curves._logs import EPS, LOG_2, TINY
-from reticent.errors import NumericalError
-from reticent.stopping import checkpoint
+from reticent.kernel.accountants.powers import GridStep, Tilted, outside, power, window_end
+from reticent.kernel.curves._logs import EPS, LOG_2, TINY
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.stopping import checkpoint
 
 _TAIL = 1e-11  # probability that a sum may leave its window by
 ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.curves import RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, TradeOff, subsampled
-from reticent.curves._logs import HALF_LOG_TWO_PI
-from reticent.curves.binomial import log_masses
-from reticent.errors import NumericalError
-from reticent.pairs.gaussian_mixture import log_mixture
+from reticent.curves import RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff
+from reticent.kernel.curves import TradeOff, subsampled
+from reticent.kernel.curves._logs import HALF_LOG_TWO_PI
+from reticent.kernel.curves.binomial import log_masses
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.pairs.gaussian_mixture import log_mixture
 
 REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
 _GAUSS = np.polynomial.legendre.leggauss(5)  # nodes and weights of one cell

@@ -12,8 +12,8 @@ import numpy as np
 
 from reticent.adversaries.relaxed.sign.lattice import Sketch, above, end_of
 from reticent.adversaries.relaxed.sign.noise import Kinds
-from reticent.curves._logs import LOG_2, TINY
-from reticent.errors import NumericalError
+from reticent.kernel.curves._logs import LOG_2, TINY
+from reticent.kernel.errors import NumericalError
 
 _ROWS, _COLUMNS = 256, 2048  # of the lattice, in a and in b: the ratio e^b cosh a moves by tanh a only as a does
 _PLACES = 1001  # observations of one step

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, odd_and_even
-from reticent.curves import LogErrors
-from reticent.curves._logs import log_of
-from reticent.curves.polygon import Polygon, Sides, polygon_above, polygon_through
-from reticent.curves.sums import products, weighted
-from reticent.errors import NumericalError
-from reticent.stopping import checkpoint
+from reticent.kernel.curves import LogErrors
+from reticent.kernel.curves._logs import log_of
+from reticent.kernel.curves.polygon import Polygon, Sides, polygon_above, polygon_through
+from reticent.kernel.curves.sums import products, weighted
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.stopping import checkpoint
 
 REACH = 9.5  # standard deviations of y past twice the shift that quadrature nodes cover
 _MOST_NODES = 4_000_000  # of one quadrature

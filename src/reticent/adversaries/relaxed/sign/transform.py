@@ -32,12 +32,12 @@ from reticent.adversaries.relaxed.sign.step import (
     TiltedLaw,
     TransformTable,
 )
-from reticent.curves._logs import EPS, TINY
-from reticent.curves._thresholds import halved
-from reticent.curves.polygon import mirrored
-from reticent.curves.sums import roundings, weighted
-from reticent.errors import NumericalError
-from reticent.stopping import checkpoint
+from reticent.kernel.curves._logs import EPS, TINY
+from reticent.kernel.curves._thresholds import halved
+from reticent.kernel.curves.polygon import mirrored
+from reticent.kernel.curves.sums import roundings, weighted
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.stopping import checkpoint
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
 _ALIAS = 30.0  # exponent that makes one period of the damped payoff negligible
