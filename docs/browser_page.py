@@ -11,8 +11,8 @@ import re
 
 from markupsafe import Markup
 
-from reticent.certificates.language import language_of
-from reticent.certificates.page import said_of_signers
+from reticent.certificates.page.language import language_of
+from reticent.certificates.page.page import said_of_signers
 from reticent.languages import PLACE, languages
 
 _LISTED = re.compile(r"^const (SIGNED|WORDS) = .*;$", re.MULTILINE)

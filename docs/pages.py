@@ -20,8 +20,8 @@ from pkgutil import iter_modules
 from typing import Any
 
 from reticent import verbs
-from reticent.certificates.ledger_rules import _in_time, _nothing_private, _same_weights
-from reticent.certificates.targets import misses_its_target
+from reticent.certificates.document.ledger_rules import _in_time, _nothing_private, _same_weights
+from reticent.certificates.document.targets import misses_its_target
 from reticent.facts import Fact, Severity, all_facts
 from reticent.kernel.adversaries import ADVERSARIES
 from reticent.kernel.mechanisms import MECHANISMS

@@ -156,7 +156,7 @@ def derived_once() -> Iterator[None]:
 
     What is kept belongs to how narrow enclosures are at the time.
     """
-    from reticent.certificates import derive as deriving
+    from reticent.certificates.document import derive as deriving
 
     with pytest.MonkeyPatch.context() as patch:
 

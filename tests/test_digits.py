@@ -11,8 +11,8 @@ import reticent as rt
 from reticent.adversaries.report import Number
 from reticent.auditing import Design, Scores
 from reticent.auditing.verdict import Verdict, judge_p_values
-from reticent.certificates.numbers import tables
-from reticent.certificates.sentences import percent
+from reticent.certificates.document.numbers import tables
+from reticent.certificates.document.sentences import percent
 from reticent.dashboard.words import number_table
 from reticent.kernel.proofs import Claim
 from reticent.kernel.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr

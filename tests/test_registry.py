@@ -15,8 +15,8 @@ import pytest
 
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.certificates.build import certify
-from reticent.certificates.page import render_html
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.page.page import render_html
 from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.curves import LaplaceTradeOff

@@ -11,7 +11,7 @@ import pytest
 from reticent.adversaries import Attribute, MembershipGame, Relaxed
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.certificates.build import certify
-from reticent.certificates.schema import Declaration
+from reticent.certificates.document.schema import Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.kernel.adversaries import Method, WorstCase, assess, assess_answerable

@@ -24,8 +24,8 @@ from reticent.auditing import (
 from reticent.auditing.claims import GaussianClaim, probits
 from reticent.auditing.joint import FixedCounts
 from reticent.auditing.thresholds import BetweenValues, NormalScores, Ranks
-from reticent.certificates.audit_page import render_audit
-from reticent.certificates.figures import audit_figure, svg
+from reticent.certificates.page.audit_page import render_audit
+from reticent.certificates.page.figures import audit_figure, svg
 from reticent.kernel.curves import GaussianTradeOff
 
 CLAIM = GaussianTradeOff(0.41)

@@ -6,7 +6,7 @@ import pytest
 
 from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.facts.plan import told
 from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps
 from reticent.facts.steps import Randomness, Segment

@@ -7,8 +7,8 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from reticent.certificates.ledger_rules import refuse_contradictions
-from reticent.certificates.rounding import leaves
+from reticent.certificates.document.ledger_rules import refuse_contradictions
+from reticent.certificates.document.rounding import leaves
 from reticent.kernel.errors import ReticentError
 from reticent.records.ledger import RunLedger
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reticent.adversaries import Attribute
 from reticent.certificates.build import certify
-from reticent.certificates.schema import Certificate, Declaration, content_hash
+from reticent.certificates.document.schema import Certificate, Declaration, content_hash
 from reticent.certificates.verify import verify
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ReticentError

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from reticent.auditing import AuditReport, Design, Scores, audit, audit_claim, save_scores
-from reticent.certificates.audit_page import headline, render_audit, write_audit_page
-from reticent.certificates.audit_power import detectable
-from reticent.certificates.figures import audit_figure, svg
+from reticent.certificates.page.audit_page import headline, render_audit, write_audit_page
+from reticent.certificates.page.audit_power import detectable
+from reticent.certificates.page.figures import audit_figure, svg
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import ArtifactError
 from tests.cli.calling import run

@@ -17,15 +17,15 @@ import numpy as np
 import pytest
 
 from reticent.auditing import Scores, audit
-from reticent.certificates.audit_page import render_audit
 from reticent.certificates.build import certify, certify_run, public
-from reticent.certificates.figures import audit_figure, svg
-from reticent.certificates.language import language_of
-from reticent.certificates.page import render_html
-from reticent.certificates.policy import Policy
-from reticent.certificates.requirements import judged
-from reticent.certificates.schema import Certificate, Declaration, RequirementRecord
-from reticent.certificates.signature import signed
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.requirements import judged
+from reticent.certificates.document.schema import Certificate, Declaration, RequirementRecord
+from reticent.certificates.document.signature import signed
+from reticent.certificates.page.audit_page import render_audit
+from reticent.certificates.page.figures import audit_figure, svg
+from reticent.certificates.page.language import language_of
+from reticent.certificates.page.page import render_html
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.mechanisms import DPSGD, Gaussian

@@ -15,12 +15,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from markupsafe import Markup
 
 from docs.browser_page import filled
-from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
 from reticent.certificates.build import public
-from reticent.certificates.language import language_of
-from reticent.certificates.page import page_digest, render_html, said_of_signers
-from reticent.certificates.schema import Certificate, content_hash
-from reticent.certificates.signature import signed
+from reticent.certificates.document.schema import Certificate, content_hash
+from reticent.certificates.document.signature import signed
+from reticent.certificates.page.browser_check import BROWSER_MARK, browser_checker
+from reticent.certificates.page.language import language_of
+from reticent.certificates.page.page import page_digest, render_html, said_of_signers
 from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
 from reticent.io.strict import loads

@@ -12,8 +12,8 @@ import pytest
 from reticent.adversaries import Relaxed
 from reticent.adversaries.report import RiskDocument, assessment_record
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, public
-from reticent.certificates.schema import Certificate, Declaration
-from reticent.certificates.sentences import percent, sentence
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.document.sentences import percent, sentence
 from reticent.certificates.store import write_certificate
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 import reticent as rt
 from reticent.certificates.build import certify
-from reticent.certificates.declared_text import declarable
+from reticent.certificates.document.declared_text import declarable
+from reticent.certificates.document.requirements import Check
+from reticent.certificates.document.schema import Declaration
 from reticent.certificates.gate_report import junit, markdown, plain
-from reticent.certificates.page import render_html
-from reticent.certificates.requirements import Check
-from reticent.certificates.schema import Declaration
+from reticent.certificates.page.page import render_html
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import Gaussian
 from tests.certificates.conftest import make_ledger

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reticent.certificates.build import certify
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError, ParameterError

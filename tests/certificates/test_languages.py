@@ -12,13 +12,13 @@ import pytest
 
 import reticent
 from reticent.adversaries import FinalModel, Membership, Mixed, Relaxed
-from reticent.certificates import facts, words
 from reticent.certificates.build import certify, public
 from reticent.certificates.check import read_document
-from reticent.certificates.language import Speaker, language_of
-from reticent.certificates.page import embedded, first_difference, page_language, render_html
-from reticent.certificates.schema import Certificate, Declaration
-from reticent.certificates.sentences import RESTING
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.document.sentences import RESTING
+from reticent.certificates.page import facts, words
+from reticent.certificates.page.language import Speaker, language_of
+from reticent.certificates.page.page import embedded, first_difference, page_language, render_html
 from reticent.certificates.store import write_certificate
 from reticent.facts import Fact, all_facts
 from reticent.facts.clipping import Mixing

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from reticent.certificates.build import run_declaration
-from reticent.certificates.derive import Inputs, derive
+from reticent.certificates.document.derive import Inputs, derive
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.schema import Certificate, Edition
 from reticent.certificates.gate import check
-from reticent.certificates.policy import Policy
-from reticent.certificates.schema import Certificate, Edition
 from reticent.certificates.verify import Verification, verify
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ReticentError

@@ -14,9 +14,9 @@ import reticent as rt
 from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, NoiseScale
 from reticent.calibration.solve import calibrate
 from reticent.certificates.build import certify_run, run_declaration
-from reticent.certificates.ledger_rules import contradictions
-from reticent.certificates.schema import Declaration, Edition
-from reticent.certificates.targets import misses_its_target
+from reticent.certificates.document.ledger_rules import contradictions
+from reticent.certificates.document.schema import Declaration, Edition
+from reticent.certificates.document.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.facts import Fact, all_facts

@@ -13,10 +13,10 @@ import pytest
 import reticent as rt
 from reticent.adversaries import MembershipGame
 from reticent.certificates.build import certify, certify_run, public, run_declaration
-from reticent.certificates.opening import opening_of
-from reticent.certificates.page import render_html
-from reticent.certificates.rounding import leaves
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.opening import opening_of
+from reticent.certificates.document.rounding import leaves
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.page.page import render_html
 from reticent.certificates.store import write_certificate
 from reticent.io.commitments import commit, new_salt, opens
 from reticent.kernel.adversaries import Adversary, WorstCase

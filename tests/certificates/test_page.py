@@ -14,11 +14,11 @@ import pytest
 import reticent as rt
 from reticent.adversaries import MembershipGame
 from reticent.certificates.build import certify, public
-from reticent.certificates.language import language_of
-from reticent.certificates.page import embedded, first_difference, is_page, render_html
-from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
-from reticent.certificates.sentences import above_blind
-from reticent.certificates.words import EVERYWHERE
+from reticent.certificates.document.schema import Certificate, CertifiedAssessment, Declaration
+from reticent.certificates.document.sentences import above_blind
+from reticent.certificates.page.language import language_of
+from reticent.certificates.page.page import embedded, first_difference, is_page, render_html
+from reticent.certificates.page.words import EVERYWHERE
 from reticent.kernel.adversaries import WorstCase, everybody
 from reticent.kernel.errors import ArtifactError
 from reticent.kernel.mechanisms import Gaussian

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed
-from reticent.certificates.answers import groups, place
 from reticent.certificates.build import certify, public
-from reticent.certificates.page import render_html
-from reticent.certificates.policy import Policy
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.page.answers import groups, place
+from reticent.certificates.page.page import render_html
 from reticent.certificates.verify import verify
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import DPSGD, Gaussian

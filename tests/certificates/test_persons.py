@@ -9,9 +9,9 @@ import pytest
 
 from reticent.adversaries import MembershipGame
 from reticent.certificates.build import certify
-from reticent.certificates.page import render_html
-from reticent.certificates.schema import Certificate, Declaration, content_hash
-from reticent.certificates.sentences import persons
+from reticent.certificates.document.schema import Certificate, Declaration, content_hash
+from reticent.certificates.document.sentences import persons
+from reticent.certificates.page.page import render_html
 from reticent.certificates.verify import verify
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import DPSGD

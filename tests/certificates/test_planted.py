@@ -9,9 +9,9 @@ import pytest
 
 from reticent.adversaries import MembershipGame, Relaxed
 from reticent.certificates.build import certify
-from reticent.certificates.derive import PRIVATE, Inputs, derive
-from reticent.certificates.rounding import agrees, leaves, settled
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.derive import PRIVATE, Inputs, derive
+from reticent.certificates.document.rounding import agrees, leaves, settled
+from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError, DominanceError

@@ -22,20 +22,20 @@ from reticent.auditing.planning import rank_power
 from reticent.auditing.scores import Design
 from reticent.auditing.thresholds import ALL_RANKS
 from reticent.auditing.verdict import Finding
-from reticent.certificates import audit_page, words
-from reticent.certificates.audit_power import POWER, detectable
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, certify_run, public
 from reticent.certificates.check import check
-from reticent.certificates.derive import derive
-from reticent.certificates.facts import facts, unsupported
-from reticent.certificates.inputs import inputs_of
-from reticent.certificates.ledger_rules import contradictions
-from reticent.certificates.numbers import repeats, secrets, tables
-from reticent.certificates.policy import Policy
-from reticent.certificates.requirements import judged
-from reticent.certificates.schema import Certificate, CitedRelease, Declaration
-from reticent.certificates.sentences import even_guess, headline, limited
-from reticent.certificates.signature import signed
+from reticent.certificates.document.derive import derive
+from reticent.certificates.document.inputs import inputs_of
+from reticent.certificates.document.ledger_rules import contradictions
+from reticent.certificates.document.numbers import repeats, secrets, tables
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.requirements import judged
+from reticent.certificates.document.schema import Certificate, CitedRelease, Declaration
+from reticent.certificates.document.sentences import even_guess, headline, limited
+from reticent.certificates.document.signature import signed
+from reticent.certificates.page import audit_page, words
+from reticent.certificates.page.audit_power import POWER, detectable
+from reticent.certificates.page.facts import facts, unsupported
 from reticent.certificates.verify import verify
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.curves import GaussianTradeOff

@@ -11,10 +11,10 @@ import pytest
 from reticent.adversaries import Membership
 from reticent.certificates import gate_report
 from reticent.certificates.build import certify
+from reticent.certificates.document.policy import Policy, load_policy
+from reticent.certificates.document.requirements import Check
+from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.certificates.gate import check
-from reticent.certificates.policy import Policy, load_policy
-from reticent.certificates.requirements import Check
-from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError

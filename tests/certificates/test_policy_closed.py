@@ -12,9 +12,9 @@ import pytest
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed
 from reticent.certificates.build import certify
+from reticent.certificates.document.policy import MEASURED, Policy, load_policy
+from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.certificates.gate import check
-from reticent.certificates.policy import MEASURED, Policy, load_policy
-from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import Verification, verify
 from reticent.cli import main
 from reticent.kernel.adversaries import WorstCase

@@ -12,9 +12,9 @@ import pytest
 
 from reticent.adversaries import Mixed
 from reticent.certificates.build import certify
+from reticent.certificates.document.policy import Policy, load_policy
+from reticent.certificates.document.schema import Certificate, CertifiedAssessment, Declaration
 from reticent.certificates.gate import check
-from reticent.certificates.policy import Policy, load_policy
-from reticent.certificates.schema import Certificate, CertifiedAssessment, Declaration
 from reticent.certificates.verify import Verification
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import reticent as rt
 from reticent.certificates.build import certify_run, public
+from reticent.certificates.document.schema import Declaration
 from reticent.certificates.register import Opened, enter, open_register, read_register
-from reticent.certificates.schema import Declaration
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
 from reticent.io import files

@@ -8,9 +8,9 @@ import pytest
 
 from reticent.adversaries import Membership, MembershipGame, Relaxed
 from reticent.certificates.build import certify
-from reticent.certificates.language import language_of
-from reticent.certificates.page import render_html
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.page.language import language_of
+from reticent.certificates.page.page import render_html
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.kernel.proofs import CONDITIONS

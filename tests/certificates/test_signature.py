@@ -17,9 +17,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 import reticent as rt
 from reticent.certificates.build import certify
-from reticent.certificates.page import render_html
-from reticent.certificates.schema import Certificate, Declaration, content_hash
-from reticent.certificates.signature import envelope_of, false_signatures, load_envelope, payload, signed, signers
+from reticent.certificates.document.schema import Certificate, Declaration, content_hash
+from reticent.certificates.document.signature import (
+    envelope_of,
+    false_signatures,
+    load_envelope,
+    payload,
+    signed,
+    signers,
+)
+from reticent.certificates.page.page import render_html
 from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
 from reticent.io.strict import canonical

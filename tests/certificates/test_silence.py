@@ -11,10 +11,10 @@ import pytest
 import reticent as rt
 from reticent.certificates.build import certify
 from reticent.certificates.check import check
-from reticent.certificates.policy import Policy
-from reticent.certificates.requirements import judged
-from reticent.certificates.schema import Certificate, Declaration
-from reticent.certificates.words import people
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.requirements import judged
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.page.words import people
 from reticent.facts import Severity
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source

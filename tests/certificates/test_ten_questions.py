@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from reticent.certificates.build import certify, certify_run, public
-from reticent.certificates.page import render_html
-from reticent.certificates.policy import Policy
-from reticent.certificates.schema import Certificate, Declaration
-from reticent.certificates.signature import signed
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.document.signature import signed
+from reticent.certificates.page.page import render_html
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.mechanisms.units import Unit

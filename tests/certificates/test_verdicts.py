@@ -11,18 +11,18 @@ import pytest
 import reticent
 from reticent import facts
 from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed
-from reticent.certificates import words
 from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.check import check
-from reticent.certificates.derive import PRIVATE
-from reticent.certificates.numbers import tables
-from reticent.certificates.page import render_html
-from reticent.certificates.policy import Policy
-from reticent.certificates.schema import Certificate, Declaration
-from reticent.certificates.sentences import even_guess, percent
-from reticent.certificates.signature import signed
-from reticent.certificates.verdicts import accepted, unchecked, unjudged, verdicts
-from reticent.certificates.words import glossary
+from reticent.certificates.document.derive import PRIVATE
+from reticent.certificates.document.numbers import tables
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.document.sentences import even_guess, percent
+from reticent.certificates.document.signature import signed
+from reticent.certificates.page import words
+from reticent.certificates.page.page import render_html
+from reticent.certificates.page.verdicts import accepted, unchecked, unjudged, verdicts
+from reticent.certificates.page.words import glossary
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import DPSGD, MECHANISMS, Gaussian, Ledger
 from reticent.kernel.mechanisms.units import Unit

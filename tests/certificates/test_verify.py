@@ -13,8 +13,8 @@ import pytest
 from reticent.adversaries import Attribute, Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.certificates.build import certify, public
-from reticent.certificates.rounding import leaves, settled
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.rounding import leaves, settled
+from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.certificates.verify import State, verify
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError, ParameterError

@@ -12,12 +12,12 @@ import pytest
 
 from reticent.certificates.build import certify_run, public
 from reticent.certificates.check import Checked
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.rounding import leaves
+from reticent.certificates.document.schema import Certificate
 from reticent.certificates.gate import check
 from reticent.certificates.gate_report import junit
-from reticent.certificates.page import first_difference, render_html
-from reticent.certificates.policy import Policy
-from reticent.certificates.rounding import leaves
-from reticent.certificates.schema import Certificate
+from reticent.certificates.page.page import first_difference, render_html
 from reticent.certificates.verify import verify
 from reticent.facts import PERSONS
 from reticent.kernel.errors import ArtifactError, ReticentError

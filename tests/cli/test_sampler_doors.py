@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.schema import Certificate
 from reticent.cli.certify import certify as certify_command
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD

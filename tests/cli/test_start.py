@@ -65,7 +65,7 @@ def test_a_run_is_certified_and_verified_by_the_wheel_alone(tmp_path: Path) -> N
     calls = (f"certify {tmp_path}/run --out {tmp_path}/shown", f"verify {tmp_path}/shown/certificate.json")
     extras = {"torch", "opacus", "sklearn", "safetensors", "pyarrow", "PIL", "joblib", "matplotlib", "rich", "dash"}
     for call, names in _after(*calls).items():
-        assert "reticent.certificates.page" in names, call
+        assert "reticent.certificates.page.page" in names, call
         assert names & {*extras, *(f"scipy.{part}" for part in NEVER)} <= {"scipy.fft"}, call
 
 

@@ -10,7 +10,7 @@ import pytest
 import reticent as rt
 from reticent.adversaries import Attribute
 from reticent.certificates.build import certify
-from reticent.certificates.schema import Certificate, Declaration, content_hash
+from reticent.certificates.document.schema import Certificate, Declaration, content_hash
 from reticent.certificates.store import write_certificate
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError

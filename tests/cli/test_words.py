@@ -6,7 +6,7 @@ import pytest
 
 from reticent.adversaries import Membership, Mixed, Relaxed
 from reticent.certificates.build import certify
-from reticent.certificates.schema import Declaration
+from reticent.certificates.document.schema import Declaration
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.kernel.pairs import Neighbouring

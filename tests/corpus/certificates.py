@@ -15,7 +15,7 @@ from zlib import crc32
 
 import yaml
 
-from reticent.certificates.rounding import leaves
+from reticent.certificates.document.rounding import leaves
 from reticent.kernel.errors import ReticentError
 from reticent.kernel.messages import from_json, is_message, said, to_json
 from tests.certificates.edits import Edit, read

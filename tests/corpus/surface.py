@@ -63,7 +63,7 @@ def _verbs(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 def cases() -> Iterator[Case]:
     """What somebody can name."""
     from reticent.adversaries.report import RiskDocument
-    from reticent.certificates.schema import Certificate
+    from reticent.certificates.document.schema import Certificate
     from reticent.cli import app
     from reticent.kernel.proofs import CONDITIONS
     from reticent.kernel.proofs.references import THEOREMS

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from reticent.certificates.page import is_page
+from reticent.certificates.page.page import is_page
 from reticent.dashboard.requests import as_text, assess_of
 from reticent.dashboard.server import Server
 from reticent.dashboard.state import State

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reticent.certificates.page import embedded
+from reticent.certificates.page.page import embedded
 from reticent.dashboard.server import Server
 from reticent.io.files import read_text
 from tests.dashboard.test_browser import CHROMIUM, PLAIN, browser, opened, settle

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from reticent.certificates import page as certificate_page
 from reticent.certificates.build import certify
-from reticent.certificates.schema import Declaration
+from reticent.certificates.document.schema import Declaration
+from reticent.certificates.page import page as certificate_page
 from reticent.certificates.verify import verify
 from reticent.dashboard import opening_progress
 from reticent.dashboard.requests import as_text, assess_of, release_of

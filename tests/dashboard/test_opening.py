@@ -13,9 +13,9 @@ import pytest
 from reticent.adversaries import Relaxed
 from reticent.auditing import Scores, audit, save_scores
 from reticent.certificates.build import certify
-from reticent.certificates.page import render_html
-from reticent.certificates.policy import Policy
-from reticent.certificates.schema import Declaration
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.schema import Declaration
+from reticent.certificates.page.page import render_html
 from reticent.dashboard.asked import Asked, answer_to
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed

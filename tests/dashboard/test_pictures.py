@@ -11,7 +11,7 @@ import pytest
 from experiments.worst_advantage import advantage
 from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.screen import screen_assessment
-from reticent.certificates.sentences import even_guess, percent
+from reticent.certificates.document.sentences import even_guess, percent
 from reticent.dashboard.comparing import limit_of, map_figure
 from reticent.dashboard.figures import empty, remarks, risk_figure
 from reticent.dashboard.readings import assessed, protected, summary

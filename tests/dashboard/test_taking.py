@@ -13,9 +13,9 @@ import pytest
 
 from reticent.adversaries import Relaxed
 from reticent.certificates.build import certify
-from reticent.certificates.page import render_html
-from reticent.certificates.policy import Limit, Policy
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.policy import Limit, Policy
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.page.page import render_html
 from reticent.dashboard.calibrating import budget_figure, budget_of
 from reticent.dashboard.comparing import two_certificates
 from reticent.dashboard.explaining import explanation, place_of_name

@@ -27,12 +27,12 @@ import reticent as rt
 from reticent.kernel.adversaries import style_of, ADVERSARIES
 from reticent.attacks import AttackSettings, find_attack
 from reticent.auditing import audit
-from reticent.certificates.language import language_of
-from reticent.certificates.page import render_html
+from reticent.certificates.page.language import language_of
+from reticent.certificates.page.page import render_html
 from reticent.certificates.gate import check
-from reticent.certificates.policy import Policy
+from reticent.certificates.document.policy import Policy
 from reticent.certificates.verify import verify
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.schema import Certificate
 from reticent.kernel.accountants import compose
 from reticent.kernel.mechanisms import MECHANISMS
 from reticent.kernel.pairs import Neighbouring

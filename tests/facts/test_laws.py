@@ -18,7 +18,7 @@ import pytest
 
 import reticent as rt
 from reticent import facts
-from reticent.certificates.rounding import leaves
+from reticent.certificates.document.rounding import leaves
 from reticent.facts import Fact, Severity, all_facts
 from reticent.facts.base import Reading, Seen
 from reticent.facts.clipping import Mixing

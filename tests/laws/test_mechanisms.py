@@ -8,7 +8,7 @@ import pytest
 
 import reticent as rt
 from reticent.certificates.build import certify
-from reticent.certificates.schema import Declaration
+from reticent.certificates.document.schema import Declaration
 from reticent.certificates.verify import verify
 from reticent.kernel.mechanisms import Gaussian, Mechanism
 from reticent.kernel.pairs import GaussianPair, Part

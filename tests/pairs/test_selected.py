@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from reticent.certificates.sentences import persons
+from reticent.certificates.document.sentences import persons
 from reticent.kernel.accountants import compose, mu_limits
 from reticent.kernel.accountants.steps import Known
 from reticent.kernel.adversaries import WorstCase

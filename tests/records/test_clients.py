@@ -8,9 +8,9 @@ import re
 import pytest
 
 import reticent as rt
-from reticent.certificates.page import render_html
-from reticent.certificates.schema import Certificate, content_hash
-from reticent.certificates.sentences import persons
+from reticent.certificates.document.schema import Certificate, content_hash
+from reticent.certificates.document.sentences import persons
+from reticent.certificates.page.page import render_html
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms.units import Unit
 from reticent.kernel.messages import Message

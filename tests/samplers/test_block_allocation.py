@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 
 import reticent as rt
-from reticent.certificates.facts import facts
+from reticent.certificates.page.facts import facts
 from reticent.kernel.accountants import compose
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms import DPSGD

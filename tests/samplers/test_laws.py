@@ -10,9 +10,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from reticent.certificates.build import certify
-from reticent.certificates.page import render_html
-from reticent.certificates.policy import Policy
-from reticent.certificates.schema import Declaration
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.schema import Declaration
+from reticent.certificates.page.page import render_html
 from reticent.facts.steps import Drawn
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Ledger

@@ -15,10 +15,10 @@ import pytest
 import reticent as rt
 from reticent.adversaries import FinalModel
 from reticent.certificates.build import certify_run, public
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.targets import misses_its_target
 from reticent.certificates.gate import check
-from reticent.certificates.policy import Policy
-from reticent.certificates.schema import Certificate
-from reticent.certificates.targets import misses_its_target
 from reticent.certificates.verify import verify
 from reticent.facts.hidden_steps import contraction
 from reticent.kernel.adversaries.from_ledger import assess_seen

@@ -333,7 +333,7 @@ def test_training_on_neighbouring_tables_shows_in_the_public_certificate_only_th
     Both are for training: else the number of records, which is public, would differ by one.
     """
     from reticent.certificates.build import public
-    from reticent.certificates.rounding import leaves
+    from reticent.certificates.document.rounding import leaves
 
     lines = (folder / "people.csv").read_text().splitlines()
     documents = []

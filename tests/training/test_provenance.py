@@ -13,7 +13,7 @@ import torch
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import reticent as rt
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.schema import Certificate
 from reticent.cli import main
 from reticent.io.outputs import signature_of
 from reticent.kernel.errors import ArtifactError, ParameterError

@@ -11,7 +11,7 @@ from torch import nn
 
 import reticent as rt
 from reticent import facts
-from reticent.certificates.ledger_rules import contradictions
+from reticent.certificates.document.ledger_rules import contradictions
 from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Ledger
 from reticent.records.ledger import RunLedger

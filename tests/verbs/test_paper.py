@@ -12,7 +12,7 @@ import yaml
 
 import reticent as rt
 from reticent import verbs
-from reticent.certificates.policy import Policy
+from reticent.certificates.document.policy import Policy
 from reticent.kernel.adversaries import ADVERSARIES
 from reticent.kernel.proofs.references import PAPERS, THEOREMS
 from reticent.verbs import Table

@@ -408,7 +408,7 @@ def test_what_a_stranger_wrote_is_one_line(kind, edit, words):
 
 
 def test_what_has_no_file_is_no_request():
-    from reticent.certificates.policy import Policy
+    from reticent.certificates.document.policy import Policy
 
     certificate = rt.certify(rt.Gaussian(2.0))
     with pytest.raises(UnsupportedError, match="save it first"):

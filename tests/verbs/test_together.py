@@ -7,8 +7,8 @@ import torch
 
 import reticent as rt
 from reticent.certificates.build import public
-from reticent.certificates.facts import facts
-from reticent.certificates.page import render_html
+from reticent.certificates.page.facts import facts
+from reticent.certificates.page.page import render_html
 from reticent.kernel.errors import ArtifactError
 from reticent.mechanisms import MatrixMechanism
 from reticent.training import parse_config, train

@@ -12,7 +12,7 @@ from torch import nn
 
 import reticent as rt
 from reticent import facts
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.schema import Certificate
 from reticent.cli import main
 from reticent.facts import Severity, all_facts
 from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
@@ -72,7 +72,7 @@ def test_a_watched_loop_ends_in_a_certificate_that_verifies(ledger, certified, t
 
 
 def resealed(document: Certificate, change) -> Certificate:
-    from reticent.certificates.schema import content_hash
+    from reticent.certificates.document.schema import content_hash
 
     plain = json.loads(document.to_json())
     change(plain["ledger"])

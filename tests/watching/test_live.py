@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent import facts
-from reticent.certificates.schema import Certificate, content_hash
+from reticent.certificates.document.schema import Certificate, content_hash
 from reticent.facts.steps import SamplerRecord, Segment
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.proofs import Claim, Status

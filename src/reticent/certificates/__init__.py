@@ -1,5 +1,5 @@
-"""Certificates: schema, build, render, verify, and the policy of a gate.
+"""Certificates: built from inputs, kept in files, verified, judged by a gate, entered in a register.
 
-A file here derives a document from inputs, or reads one that somebody else wrote. Signatures over files are in
+``document`` is what one says, as data; ``page`` is what people read of it. Signatures over files are in
 ``reticent.signing``; no attacker and no number is defined here.
 """

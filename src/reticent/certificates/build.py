@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from reticent.adversaries.attribute.record import SensitivityRecord
-from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, derive
-from reticent.certificates.inputs import inputs_of
-from reticent.certificates.ledger_rules import refuse_contradictions
-from reticent.certificates.page import paged
-from reticent.certificates.policy import Policy
-from reticent.certificates.schema import NOT_NAMED, OF_A_LOOP, OF_A_RUN, Certificate, Declaration, Edition
+from reticent.certificates.document.derive import PRIVATE, Inputs, assemble, assessed, derive
+from reticent.certificates.document.inputs import inputs_of
+from reticent.certificates.document.ledger_rules import refuse_contradictions
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.schema import NOT_NAMED, OF_A_LOOP, OF_A_RUN, Certificate, Declaration, Edition
+from reticent.certificates.page.page import paged
 from reticent.kernel.adversaries import Adversary, WorstCase
 from reticent.kernel.adversaries.base import standard_adversaries
 from reticent.kernel.errors import ParameterError, UnsupportedError

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from reticent.certificates.facts import unsupported
-from reticent.certificates.schema import Certificate
-from reticent.certificates.sentences import STOP, persons
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.sentences import STOP, persons
+from reticent.certificates.page.facts import unsupported
+from reticent.certificates.page.words import denied
 from reticent.certificates.verify import Verification, verify
-from reticent.certificates.words import denied
 from reticent.facts.checkpoints import kept
 from reticent.io.files import read_text, sha256_file
 from reticent.io.strict import LARGEST_FILE, loads
@@ -107,7 +107,7 @@ def check(
     problems += [*_expired(document), *unsigned, *other]
     compared = [*(f"Signed with the key of {one}." for one in signed), *same]
     if opening is not None:
-        from reticent.certificates.opening import check_opening
+        from reticent.certificates.document.opening import check_opening
 
         unopened, opened = check_opening(document, opening, data)
         problems, compared = [*problems, *unopened], [*compared, *opened]
@@ -141,7 +141,7 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
         raise ArtifactError(f"{path} is not a certificate: neither its page nor its JSON")
     if text.lstrip()[0] == "{":
         return Certificate.parse(loads(text, str(path)), str(path)), []
-    from reticent.certificates import page
+    from reticent.certificates.page import page
 
     document = page.embedded(text, str(path))
     difference = page.first_difference(text, document)
@@ -169,7 +169,7 @@ def _told_of_keys(
     document: Certificate, key: Sequence[Path], detached: Path | None, threshold: int | None
 ) -> tuple[list[str], list[Path]]:
     """Why too few of these keys signed, and the files of those that did; two files of one key count once."""
-    from reticent.certificates.signature import check_threshold, load_envelope, signers
+    from reticent.certificates.document.signature import check_threshold, load_envelope, signers
     from reticent.signing.keys import key_id, key_text, load_public_key
 
     keys = {path: load_public_key(path) for path in key}

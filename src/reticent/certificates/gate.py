@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from reticent.calibration.spelling import target_of
-from reticent.certificates.policy import Policy
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.requirements import Check, judged
+from reticent.certificates.document.schema import Certificate
 from reticent.certificates.register import TORN, Register
-from reticent.certificates.requirements import Check, judged
-from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import Verification
 from reticent.io.times import moment
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from reticent.adversaries.report import Record
-from reticent.certificates.declared_text import LONGEST, inert
-from reticent.certificates.requirements import Check
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.declared_text import LONGEST, inert
+from reticent.certificates.document.requirements import Check
+from reticent.certificates.document.schema import Certificate
 from reticent.kernel.text import printable
 
 _SPECIAL = str.maketrans(

@@ -24,9 +24,9 @@ from pydantic import Field, model_validator
 from reticent.calibration.spelling import target_of
 from reticent.calibration.targets import Target
 from reticent.certificates.build import public
-from reticent.certificates.inputs import inputs_of
-from reticent.certificates.schema import Certificate
-from reticent.certificates.sentences import STOP, persons
+from reticent.certificates.document.inputs import inputs_of
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.sentences import STOP, persons
 from reticent.facts.base import Silent
 from reticent.io import strict
 from reticent.io.files import held, read_bytes, write_atomic, writing

@@ -9,11 +9,11 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from reticent.certificates.build import public
-from reticent.certificates.language import ENGLISH, language_of
-from reticent.certificates.opening import opening_of
-from reticent.certificates.page import paged, render_html
-from reticent.certificates.schema import Certificate
-from reticent.certificates.signature import envelope_of, signed
+from reticent.certificates.document.opening import opening_of
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.signature import envelope_of, signed
+from reticent.certificates.page.language import ENGLISH, language_of
+from reticent.certificates.page.page import paged, render_html
 from reticent.io.outputs import refuse_existing, write_together
 from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.languages import languages as known_languages

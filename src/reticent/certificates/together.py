@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from reticent.certificates.ledger_rules import refuse_contradictions
-from reticent.certificates.schema import CitedRelease
+from reticent.certificates.document.ledger_rules import refuse_contradictions
+from reticent.certificates.document.schema import CitedRelease
 from reticent.facts.steps import Randomness
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.adversaries.witness import Witness

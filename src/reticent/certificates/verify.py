@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from reticent import __version__
-from reticent.certificates.derive import derive
-from reticent.certificates.inputs import inputs_of
-from reticent.certificates.rounding import Path, agrees, leaves, settled
-from reticent.certificates.schema import Certificate, content_hash
+from reticent.certificates.document.derive import derive
+from reticent.certificates.document.inputs import inputs_of
+from reticent.certificates.document.rounding import Path, agrees, leaves, settled
+from reticent.certificates.document.schema import Certificate, content_hash
 from reticent.io.models import first_problem
 from reticent.kernel import checks
 from reticent.kernel.errors import ArtifactError, ParameterError, ReticentError
@@ -93,8 +93,8 @@ def verify(
 ) -> Verification:
     """Derive the whole document again and compare every number and sentence.
 
-    Numbers must agree in every digit that is stated (see ``reticent.certificates.rounding``), text must be equal,
-    and nothing may be missing or added. What is declared is listed; what is measured on private data is taken
+    Numbers must agree in every digit that is stated (see ``document.rounding``), text must be equal, and nothing may be
+    missing or added. What is declared is listed; what is measured on private data is taken
     from the document, and its attackers are named.
 
     Args:
@@ -122,19 +122,19 @@ def verify(
     if content_hash(certificate) != certificate.content_sha256:
         comparison.add(("content_sha256",), certificate.content_sha256, content_hash(certificate))
     if certificate.pages:
-        from reticent.certificates.page import paged
+        from reticent.certificates.page.page import paged
 
         pages = paged(found).pages
         for code in dict.fromkeys([*pages, *certificate.pages]):
             if certificate.pages.get(code) != pages.get(code):
                 comparison.add(("pages", code), certificate.pages.get(code, _ABSENT), pages.get(code, _ABSENT))
     if certificate.signatures:
-        from reticent.certificates.signature import false_signatures
+        from reticent.certificates.document.signature import false_signatures
 
         for problem in false_signatures(certificate):
             comparison.add(("signatures",), "signatures", problem)
     if inputs.ledger is not None:
-        from reticent.certificates.ledger_rules import contradictions
+        from reticent.certificates.document.ledger_rules import contradictions
 
         for leaf, problem in contradictions(inputs.ledger, inputs.declared, inputs.edition):
             comparison.breaks(leaf, problem)

@@ -49,7 +49,10 @@ def _do(request: Audit, given: Mapping[str, Any], json: bool) -> None:
     if save is not None:
         refuse_existing(check_score_path(save))
     if html is not None:
-        from reticent.certificates.audit_page import audit_files, write_audit_page  # matplotlib takes a while to import
+        from reticent.certificates.page.audit_page import (  # matplotlib takes a while to import
+            audit_files,
+            write_audit_page,
+        )
 
         audit_files(html)
     with waiting("") as progress:

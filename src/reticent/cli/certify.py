@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from pydantic import ValidationError
 
-from reticent.certificates.facts import unsupported
-from reticent.certificates.policy import load_policy
-from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.document.policy import load_policy
+from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.page.facts import unsupported
 from reticent.cli._app import argument, option
 from reticent.cli._asking import asking, made
 from reticent.cli._keys import private_key
@@ -73,7 +73,7 @@ def _ask(given: dict[str, Any]) -> Certify:
 
 def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
     """Train a configuration, certify, write the files and say what they say."""
-    from reticent.certificates.signature import signed
+    from reticent.certificates.document.signature import signed
     from reticent.certificates.store import write_certificate
 
     keys, spoken = [private_key(path) for path in given["sign"]], given["language"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reticent.certificates.browser_check import BROWSER_MARK, browser_checker
 from reticent.certificates.check import Checked
+from reticent.certificates.page.browser_check import BROWSER_MARK, browser_checker
 from reticent.certificates.verify import ROUNDING, State
 from reticent.cli._app import option
 from reticent.cli._asking import asking, told

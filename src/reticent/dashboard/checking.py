@@ -8,8 +8,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from reticent.certificates.declared_text import inert
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.declared_text import inert
+from reticent.certificates.document.schema import Certificate
 from reticent.io.strict import loads
 from reticent.kernel.errors import ArtifactError
 

@@ -11,7 +11,7 @@ from dash import html
 
 from reticent.accountants.advantage_map import filled_map
 from reticent.calibration import Advantage, BayesSecurity, Success
-from reticent.certificates.page import document_in
+from reticent.certificates.page.page import document_in
 from reticent.dashboard.asked import Asked, Shown
 from reticent.dashboard.figures import (
     COMPARED,

@@ -11,7 +11,7 @@ from typing import Any
 
 from dash import html
 
-from reticent.certificates.words import claim as in_words
+from reticent.certificates.page.words import claim as in_words
 from reticent.dashboard.figures import called
 from reticent.dashboard.readings import summary
 from reticent.kernel.adversaries import Assessment

@@ -10,9 +10,9 @@ from typing import Any
 from dash import html
 
 from reticent.adversaries.report import AssessmentRecord, assessment_record
-from reticent.certificates.declared_text import inert
-from reticent.certificates.policy import Limit, Policy
-from reticent.certificates.requirements import Check, judged, within
+from reticent.certificates.document.declared_text import inert
+from reticent.certificates.document.policy import Limit, Policy
+from reticent.certificates.document.requirements import Check, judged, within
 from reticent.dashboard import words
 from reticent.io import yaml
 from reticent.io.models import validated

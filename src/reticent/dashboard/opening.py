@@ -13,10 +13,10 @@ import numpy as np
 from dash import html
 
 from reticent.auditing import audit, load_scores
-from reticent.certificates import page as certificate_page
-from reticent.certificates.declared_text import inert
-from reticent.certificates.ledger_rules import contradictions
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.declared_text import inert
+from reticent.certificates.document.ledger_rules import contradictions
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.page import page as certificate_page
 from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS

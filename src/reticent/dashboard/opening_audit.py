@@ -10,7 +10,7 @@ from dash import html
 from pydantic import BaseModel, ConfigDict, Field
 
 from reticent.auditing.curve import EmpiricalTradeOff
-from reticent.certificates.declared_text import inert
+from reticent.certificates.document.declared_text import inert
 from reticent.dashboard import words
 from reticent.dashboard.figures import GROUNDS, Figure, band_between, line_through, risk_figure
 from reticent.io.models import Count, NonNegative, Share, validated

@@ -9,7 +9,7 @@ from typing import Any
 
 from dash import html
 
-from reticent.certificates.declared_text import inert
+from reticent.certificates.document.declared_text import inert
 from reticent.dashboard import words
 from reticent.dashboard.pieces import named
 from reticent.kernel.errors import ArtifactError

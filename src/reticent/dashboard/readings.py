@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from reticent.adversaries.report import AssessmentRecord, Number, assessment_record
-from reticent.certificates.sentences import Protected, persons, sentence
+from reticent.certificates.document.sentences import Protected, persons, sentence
 from reticent.kernel import risk
 from reticent.kernel.adversaries import Adversary, Assessment, Method, WorstCase
 from reticent.kernel.adversaries.from_ledger import assess_seen

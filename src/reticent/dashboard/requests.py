@@ -9,7 +9,7 @@ from typing import Any
 
 from reticent.calibration import Target
 from reticent.calibration.targets import TARGETS as KINDS
-from reticent.certificates.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS
+from reticent.certificates.document.schema import CALIBRATED, OF_THE_DASHBOARD, SETTINGS
 from reticent.dashboard.catalogue import (
     ASKED,
     ATTACKERS,

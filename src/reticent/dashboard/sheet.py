@@ -12,7 +12,7 @@ import numpy as np
 from dash import html as parts
 
 from reticent import __version__
-from reticent.certificates.drawing import HEIGHT, WIDTH, across, down
+from reticent.certificates.page.drawing import HEIGHT, WIDTH, across, down
 from reticent.dashboard import words
 from reticent.dashboard.explaining import explanation
 from reticent.dashboard.figures import called

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from csv import writer
 from urllib.parse import urlencode
 
-from reticent.certificates.page import paged, render_html
+from reticent.certificates.page.page import paged, render_html
 from reticent.dashboard import opening
 from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.calibrating import answer

@@ -10,9 +10,9 @@ from dash import html
 from reticent.adversaries.report import AssessmentRecord, Number
 from reticent.adversaries.screen import ACCURACY, ROUGH
 from reticent.calibration import Target
-from reticent.certificates.declared_text import inert
-from reticent.certificates.sentences import Protected, even_guess, headline, percent
-from reticent.certificates.words import claim as in_words
+from reticent.certificates.document.declared_text import inert
+from reticent.certificates.document.sentences import Protected, even_guess, headline, percent
+from reticent.certificates.page.words import claim as in_words
 from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS
 from reticent.dashboard.explaining import anchor
 from reticent.dashboard.layout import swatch

@@ -32,7 +32,7 @@ def release_from(document: Any, where: str) -> Mechanism | RunLedger:
     """
     found = statement(document, where)
     if not isinstance(found, Mechanism):
-        from reticent.certificates.ledger_rules import refuse_contradictions
+        from reticent.certificates.document.ledger_rules import refuse_contradictions
 
         refuse_contradictions(found)
     return found
@@ -73,7 +73,7 @@ def statement(document: Any, where: str) -> Mechanism | RunLedger:
 
 def _certified(document: Any, where: str) -> Mechanism | RunLedger:
     """What a certificate says was released; whether its numbers follow from that, ``verify`` says."""
-    from reticent.certificates.schema import Certificate
+    from reticent.certificates.document.schema import Certificate
 
     found = Certificate.parse(document, where)
     if found.declared.releases:

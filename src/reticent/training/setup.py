@@ -10,7 +10,7 @@ import torch
 from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
-from reticent.certificates.targets import least_noise
+from reticent.certificates.document.targets import least_noise
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.facts.hidden_steps import TOO_LONG, contraction

@@ -56,7 +56,7 @@ from reticent.verbs.side_by_side import Compared as Compared
 from reticent.verbs.noise import CalibrationDocument as CalibrationDocument
 from reticent.verbs.noise import Comparison as Comparison
 from reticent.verbs.samplers import SamplersDocument as SamplersDocument
-from reticent.certificates.schema import Certificate as Certificate
+from reticent.certificates.document.schema import Certificate as Certificate
 from reticent.verbs.verifying import VerificationDocument as VerificationDocument
 from reticent.certificates.gate_report import GateReport as GateReport
 from reticent.certificates.gate_report import GateReports as GateReports

@@ -13,9 +13,16 @@ from pydantic import ValidationError
 
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify_run, run_declaration
 from reticent.certificates.build import certify as certify_mechanism
-from reticent.certificates.facts import unsupported
-from reticent.certificates.policy import Policy, load_policy
-from reticent.certificates.schema import CONSENTS, OF_PARAMETERS, OF_SEVERAL, Certificate, CitedRelease, Declaration
+from reticent.certificates.document.policy import Policy, load_policy
+from reticent.certificates.document.schema import (
+    CONSENTS,
+    OF_PARAMETERS,
+    OF_SEVERAL,
+    Certificate,
+    CitedRelease,
+    Declaration,
+)
+from reticent.certificates.page.facts import unsupported
 from reticent.certificates.together import OneRelease, released_together
 from reticent.io.models import first_problem
 from reticent.kernel.adversaries.base import standard_adversaries

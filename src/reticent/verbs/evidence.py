@@ -114,7 +114,7 @@ class Audited(Table):
             ParameterError: there are not two axes.
             UnsupportedError: matplotlib is not installed.
         """
-        from reticent.certificates.figures import draw_audit
+        from reticent.certificates.page.figures import draw_audit
         from reticent.verbs.plots import axes_for, with_legend
 
         drawn = axes_for(ax, 2)

@@ -12,12 +12,12 @@ from typing import Any
 
 from reticent.certificates import gate_report
 from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems, weights_problems
+from reticent.certificates.document.policy import Policy, load_policy
+from reticent.certificates.document.requirements import Check
+from reticent.certificates.document.schema import Certificate
 from reticent.certificates.gate import check, registered
 from reticent.certificates.gate_report import GateReport, GateReports, Judged, Reports
-from reticent.certificates.policy import Policy, load_policy
 from reticent.certificates.register import Register, read_register
-from reticent.certificates.requirements import Check
-from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import ROUNDING, Verification, verify
 from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.kernel.keywords import hinting

@@ -19,7 +19,7 @@ from reticent.kernel.text import one_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from reticent.certificates.schema import CertifiedAssessment
+    from reticent.certificates.document.schema import CertifiedAssessment
 
 _SMALLEST = 1e-5
 ATTACKERS, CYCLE = "attackers", "cycle"

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.schema import Certificate
 from reticent.io import strict
 from reticent.io.models import validated
 from reticent.kernel.errors import ArtifactError

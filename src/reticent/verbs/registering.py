@@ -12,8 +12,8 @@ from pydantic import Field
 
 from reticent.adversaries.report import Record
 from reticent.certificates.check import read_document
+from reticent.certificates.document.schema import Certificate
 from reticent.certificates.register import LONGEST, TORN, Opened, Register, enter, open_register, read_register
-from reticent.certificates.schema import Certificate
 from reticent.certificates.verify import verify
 from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.kernel.pairs import Neighbouring

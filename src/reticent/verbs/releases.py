@@ -47,7 +47,7 @@ class Release:
             return self.said
         if self.ledger is None:
             return _short(mechanism_record(self.mechanism))
-        from reticent.certificates.ledger_rules import refuse_contradictions
+        from reticent.certificates.document.ledger_rules import refuse_contradictions
 
         public = getattr(self.ledger, "public", None)
         if not callable(public):

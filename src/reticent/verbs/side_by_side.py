@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field
 
 from reticent.adversaries.report import AssessmentRecord, Number, Record
 from reticent.certificates.check import read_document
-from reticent.certificates.declared_text import inert
-from reticent.certificates.facts import declarations, facts
-from reticent.certificates.rounding import leaves
-from reticent.certificates.schema import Certificate, CertifiedAssessment
+from reticent.certificates.document.declared_text import inert
+from reticent.certificates.document.rounding import leaves
+from reticent.certificates.document.schema import Certificate, CertifiedAssessment
+from reticent.certificates.page.facts import declarations, facts
 from reticent.kernel.adversaries import Method
 from reticent.kernel.adversaries.base import ALL
 from reticent.kernel.errors import ArtifactError

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from reticent.adversaries.report import Record
 from reticent.certificates.check import check
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.schema import Certificate
 from reticent.certificates.verify import ROUNDING, State
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.keywords import hinting

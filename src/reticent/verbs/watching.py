@@ -197,7 +197,7 @@ def _told(fact: Fact) -> tuple[Cell, ...]:
 
 def _about_whom(ledger: RunLedger | Mechanism) -> list[tuple[Cell, ...]]:
     """The stop sign of a page, where nobody stated whom the numbers protect."""
-    from reticent.certificates.sentences import STOP
+    from reticent.certificates.document.sentences import STOP
 
     alone = getattr(ledger, "unit", None) != Unit.CLIENT and ledger.records_per_user is None
     key = "records-per-person"

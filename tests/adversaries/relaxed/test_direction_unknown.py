@@ -14,7 +14,7 @@ from reticent.adversaries.relaxed.dimension.chi_square import log_chi_square
 from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, TprAtFpr, calibrate
 from reticent.certificates.build import certify
 from reticent.certificates.build import public as public_edition
-from reticent.certificates.schema import Certificate, Declaration, content_hash
+from reticent.certificates.document.schema import Certificate, Declaration, content_hash
 from reticent.certificates.verify import verify
 from reticent.curves import RelaxedGaussianTradeOff
 from reticent.kernel.adversaries import WorstCase, assess

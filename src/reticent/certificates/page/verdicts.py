@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reticent.adversaries.report import ConditionRecord
-from reticent.certificates.numbers import plain
-from reticent.certificates.policy import Limit
-from reticent.certificates.requirements import LEDGER, PERSON, STATED, Check, judged, within
-from reticent.certificates.schema import Certificate
-from reticent.certificates.sentences import asked_about, even_guess, percent, persons
-from reticent.certificates.words import of_clients
+from reticent.certificates.document.numbers import plain
+from reticent.certificates.document.policy import Limit
+from reticent.certificates.document.requirements import LEDGER, PERSON, STATED, Check, judged, within
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.sentences import asked_about, even_guess, percent, persons
+from reticent.certificates.page.words import of_clients
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.messages import Figure, Message, said
 from reticent.kernel.pairs import Neighbouring

@@ -22,8 +22,8 @@ from pydantic import (
 )
 
 from reticent.adversaries.report import AssessmentRecord, ConditionText, Record, Said
-from reticent.certificates.declared_text import LONGEST, declarable
-from reticent.certificates.policy import Policy
+from reticent.certificates.document.declared_text import LONGEST, declarable
+from reticent.certificates.document.policy import Policy
 from reticent.facts.base import Silent, Word
 from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load, portable

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from reticent.adversaries.report import Record
-from reticent.certificates.schema import Certificate
+from reticent.certificates.document.schema import Certificate
 from reticent.facts.base import section
 from reticent.io.commitments import opens
 from reticent.io.files import sha256_file

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reticent.certificates.schema import CertifiedAssessment, CurvePoints
+from reticent.certificates.document.schema import CertifiedAssessment, CurvePoints
 from reticent.kernel.messages import Figure
 
 WIDTH, HEIGHT = 400, 270

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from reticent.adversaries.report import Number
-from reticent.certificates.schema import Certificate, CertifiedAssessment
-from reticent.certificates.sentences import one_in, percent, share
+from reticent.certificates.document.schema import Certificate, CertifiedAssessment
+from reticent.certificates.document.sentences import one_in, percent, share
 from reticent.kernel.messages import Figure, Message
 from reticent.kernel.proofs import Claim
 from reticent.kernel.risk import blind_guess

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from reticent.certificates import words
-from reticent.certificates.numbers import repeats
-from reticent.certificates.schema import Certificate, CertifiedAssessment, QuestionRecord
-from reticent.certificates.sentences import (
+from reticent.certificates.document.numbers import repeats
+from reticent.certificates.document.schema import Certificate, CertifiedAssessment, QuestionRecord
+from reticent.certificates.document.sentences import (
     CERTAIN,
     EVEN,
     asked_about,
@@ -24,6 +23,7 @@ from reticent.certificates.sentences import (
     persons,
     worth,
 )
+from reticent.certificates.page import words
 from reticent.kernel.adversaries import ADVERSARIES, WorstCase
 from reticent.kernel.messages import Figure, Message, said
 from reticent.kernel.pairs import Neighbouring

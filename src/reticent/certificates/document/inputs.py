@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reticent.adversaries.codec import adversary_of, kind_of
-from reticent.certificates.derive import NOT_ASKED, PRIVATE, Inputs, assessed, question
-from reticent.certificates.schema import Certificate, Edition
+from reticent.certificates.document.derive import NOT_ASKED, PRIVATE, Inputs, assessed, question
+from reticent.certificates.document.schema import Certificate, Edition
 from reticent.kernel.adversaries import Adversary
 from reticent.kernel.adversaries.witness import Witness
 from reticent.kernel.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC
 
-from reticent.certificates.schema import Declaration, Edition
-from reticent.certificates.targets import misses_its_target
+from reticent.certificates.document.schema import Declaration, Edition
+from reticent.certificates.document.targets import misses_its_target
 from reticent.facts.base import Found
 from reticent.io.times import moment
 from reticent.kernel.errors import ArtifactError

@@ -9,10 +9,10 @@ from pathlib import Path
 from markupsafe import Markup
 
 from reticent.auditing import AuditReport, ConfidenceInterval, Design, Finding
-from reticent.certificates.audit_power import POWER, Detectable, detectable
-from reticent.certificates.figures import audit_figure, histogram_figure, on_the_page, png, svg
-from reticent.certificates.page import template
-from reticent.certificates.sentences import percent
+from reticent.certificates.document.sentences import percent
+from reticent.certificates.page.audit_power import POWER, Detectable, detectable
+from reticent.certificates.page.figures import audit_figure, histogram_figure, on_the_page, png, svg
+from reticent.certificates.page.page import template
 from reticent.io.files import refuse_folder
 from reticent.io.outputs import refuse_existing, refuse_foreign, write_together
 from reticent.kernel.curves import TradeOff

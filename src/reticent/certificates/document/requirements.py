@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reticent.adversaries.report import AssessmentRecord, ConditionRecord, Number
-from reticent.certificates.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
-from reticent.certificates.sentences import Protected, persons
+from reticent.certificates.document.policy import ANY, MEASURED, Limit, Policy, parameters_wanted
+from reticent.certificates.document.sentences import Protected, persons
 from reticent.kernel.mechanisms.units import Unit
 from reticent.kernel.messages import Figure, Message
 from reticent.kernel.pairs import Neighbouring

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reticent.certificates import words
-from reticent.certificates.schema import Certificate
-from reticent.certificates.sentences import parts_in
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.sentences import parts_in
+from reticent.certificates.page import words
 from reticent.facts import known
 from reticent.io.strict import portable
 from reticent.kernel.mechanisms import MECHANISMS

@@ -14,11 +14,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template, TemplateError
 from markupsafe import Markup, escape
 
-from reticent.certificates import answers, drawing, facts, numbers, verdicts, words
-from reticent.certificates.language import ENGLISH, Speaker, language_of
-from reticent.certificates.numbers import relation_suffix
-from reticent.certificates.schema import Certificate, Edition
-from reticent.certificates.sentences import (
+from reticent.certificates.document import numbers
+from reticent.certificates.document.numbers import relation_suffix
+from reticent.certificates.document.schema import Certificate, Edition
+from reticent.certificates.document.sentences import (
     CERTAIN,
     EVEN,
     STOP,
@@ -31,8 +30,10 @@ from reticent.certificates.sentences import (
     wanted,
     whom,
 )
-from reticent.certificates.sentences import answers as answered
-from reticent.certificates.signature import false_signatures
+from reticent.certificates.document.sentences import answers as answered
+from reticent.certificates.document.signature import false_signatures
+from reticent.certificates.page import answers, drawing, facts, verdicts, words
+from reticent.certificates.page.language import ENGLISH, Speaker, language_of
 from reticent.facts import SIZE_PUBLIC
 from reticent.io.strict import loads
 from reticent.kernel.adversaries import WorstCase

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reticent import facts
 from reticent.adversaries.report import AssessmentRecord, ConditionRecord
-from reticent.certificates.derive import PRIVATE, question
-from reticent.certificates.schema import Certificate
-from reticent.certificates.sentences import CERTAIN, Protected, even_guess, parts_in, percent, persons, whom
+from reticent.certificates.document.derive import PRIVATE, question
+from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.sentences import CERTAIN, Protected, even_guess, parts_in, percent, persons, whom
 from reticent.kernel.adversaries import ADVERSARIES, WorstCase
 from reticent.kernel.mechanisms import MECHANISMS, Mechanism
 from reticent.kernel.mechanisms.units import Unit

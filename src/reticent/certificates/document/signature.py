@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from reticent.certificates.schema import Certificate, Signature
+from reticent.certificates.document.schema import Certificate, Signature
 from reticent.io.strict import canonical
 from reticent.kernel.errors import ArtifactError
 from reticent.signing import envelope

@@ -16,9 +16,9 @@ from reticent import __version__
 from reticent import records as ledgers
 from reticent.adversaries.codec import parameters
 from reticent.adversaries.report import assessment_record, condition_texts
-from reticent.certificates.policy import Policy
-from reticent.certificates.rounding import COMPUTED, Path, Settle, leaves, settled, stated
-from reticent.certificates.schema import (
+from reticent.certificates.document.policy import Policy
+from reticent.certificates.document.rounding import COMPUTED, Path, Settle, leaves, settled, stated
+from reticent.certificates.document.schema import (
     Certificate,
     CertifiedAssessment,
     CurvePoints,
@@ -29,7 +29,7 @@ from reticent.certificates.schema import (
     TheoremRecord,
     WarningRecord,
 )
-from reticent.certificates.sentences import Protected, headline, persons, sentence
+from reticent.certificates.document.sentences import Protected, headline, persons, sentence
 from reticent.io.strict import canonical
 from reticent.kernel.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.kernel.adversaries.from_ledger import assess_seen
@@ -116,7 +116,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
     }
     if inputs.policy is None:
         return Certificate.sealed(**fields)
-    from reticent.certificates.requirements import judged
+    from reticent.certificates.document.requirements import judged
 
     checks = judged(Certificate(content_sha256="", **fields), inputs.policy)
     met = [RequirementRecord(name=said(one.name), passed=one.passed, detail=said(one.detail)) for one in checks]

@@ -1,0 +1,1 @@
+"""What people read of a certificate or an audit: words, answers, drawings and the page."""
