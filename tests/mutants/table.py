@@ -1053,5 +1053,5 @@ MUTANTS = (
     Mutant("corpus: a refusal in other words", "open_fraction", Put('"a number strictly between 0 and 1"', '"a number from 0 to 1"'), CORPUS + "doors/refused: risk dpsgd*--prior*"),
     Mutant("corpus: a public name has another signature", "verbs.samplers.calibrate_samplers", Put("ANY", "'poisson'"), CORPUS + "surface/names; reticent"),
     Mutant("corpus: a schema allows less", "Number.lower", Put("lower: float | None", "lower: float"), CORPUS + "surface/schema; *"),
-    Mutant("corpus: other packages are not asked for mechanisms", "mechanisms.base.MECHANISMS", Put('"reticent.mechanisms"', '"reticent.kinds"'), CORPUS + "doors/the example package"),
+    Mutant("corpus: other packages are not asked for mechanisms", "mechanisms.base.MECHANISMS", Put('Registry("mechanism", "reticent.mechanisms", Mechanism, "reticent.mechanisms")', 'Registry("mechanism", "reticent.kinds", Mechanism, "reticent.mechanisms")'), CORPUS + "doors/the example package"),
 )  # fmt: skip
