@@ -24,7 +24,7 @@ def risk(capsys, *arguments: str) -> dict:
 
 def test_json_has_the_promised_shape(capsys) -> None:
     document = risk(capsys, "gaussian", "--noise-multiplier", "2", "--fpr", "0.01", "--delta", "1e-5", "--epsilon", "1")
-    assert document["schema"] == "reticent.kernel.risk/2"
+    assert document["schema"] == "reticent.risk/2"
     assert document["mechanism"]["kind"] == "gaussian"
     (worst,) = document["assessments"]
     assert worst["adversary"] == "worst-case"
@@ -189,7 +189,7 @@ def test_the_installed_command_runs_without_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["schema"] == "reticent.kernel.risk/2"
+    assert json.loads(done.stdout)["schema"] == "reticent.risk/2"
 
 
 def test_a_table_for_people(capsys) -> None:

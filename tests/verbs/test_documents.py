@@ -59,7 +59,7 @@ def test_there_is_one_of_each_kind(texts) -> None:
     assert {schema.split()[0] for schema in texts} == {*documents()}
 
 
-@pytest.mark.parametrize("schema", [*documents(), "reticent.kernel.risk/2 infinite"])
+@pytest.mark.parametrize("schema", [*documents(), "reticent.risk/2 infinite"])
 def test_a_document_is_read_as_it_was_written(texts, schema: str, tmp_path: Path) -> None:
     text = texts[schema]
     (tmp_path / "found.json").write_text(text)

@@ -186,7 +186,7 @@ def test_html_is_escaped_and_carries_no_colours():
 
 def test_json_is_strict_and_says_infinite_with_null():
     document = json.loads(rt.assess(rt.Gaussian(0.0)).to_json(), parse_constant=lambda text: pytest.fail(text))
-    assert document["schema"] == "reticent.kernel.risk/2"
+    assert document["schema"] == "reticent.risk/2"
     assert document["assessments"][0]["epsilon_at_delta"]["1e-05"]["value"] is None
 
 

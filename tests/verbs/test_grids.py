@@ -116,7 +116,7 @@ def test_each_run_is_answered_as_assess_answers_it_with_all_that_was_seen(runs, 
     document = json.loads(grid.to_json())
     assert document["schema"] == "reticent.risks/1"
     assert [(one["name"], one["schema"]) for one in document["runs"]] == [
-        (run.name, "reticent.kernel.risk/2") for run in grid.runs
+        (run.name, "reticent.risk/2") for run in grid.runs
     ]
 
 

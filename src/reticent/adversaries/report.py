@@ -22,7 +22,7 @@ from reticent.kernel.risk import MU_FLOOR
 from reticent.kernel.risk.questions import MEASURES, Measure, Questions
 from reticent.mechanisms.codec import mechanism_record
 
-RISK_SCHEMA = "reticent.kernel.risk/2"
+RISK_SCHEMA = "reticent.risk/2"
 SPOKEN = {"english": True}
 """Context in which a report is printed: each message has its English, which nothing reads back."""
 
