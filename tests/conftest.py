@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from reticent.facts import Fact
 
+pytest.register_assert_rewrite("tests.watching.loops")
 gc.disable()  # what is imported and collected is no garbage
 settings.register_profile("any machine", deadline=None)  # a busy one is no failure
 settings.load_profile("any machine")
@@ -23,7 +24,7 @@ settings.load_profile("any machine")
 
 def forget() -> None:
     """Empty every cache of what was composed and read."""
-    rooms = tuple(f"reticent.{room}" for room in ("accountants", "adversaries", "dashboard", "pairs", "risk"))
+    rooms = tuple(f"reticent.{room}" for room in ("accountants", "adversaries", "dashboard", "kernel", "pairs"))
     for name, module in list(sys.modules.items()):
         if name.startswith(rooms):
             for value in list(vars(module).values()):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reticent.accountants.routes import ROUTES
 from scipy.stats import binom, norm
 
 from experiments.worst_advantage import advantage
@@ -20,7 +19,7 @@ from reticent.kernel.accountants import certified_advantage, compose
 from reticent.kernel.accountants.enclose import enclose
 from reticent.kernel.accountants.lattice import Lattice
 from reticent.kernel.accountants.one_direction import steps_of
-from reticent.kernel.accountants.route import Route
+from reticent.kernel.accountants.route import ROUTES, Route
 from reticent.kernel.accountants.steps import Step
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.curves import GaussianTradeOff

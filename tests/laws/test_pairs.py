@@ -15,12 +15,12 @@ from tests.laws.leaves import PAIRS
 EPSILONS = np.array([0.0, 0.2, 0.8, 2.0])
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=repr)
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda one: type(one).__name__)
 def test_laws(pair: Pair) -> None:
     laws.pair(pair)
 
 
-@pytest.mark.parametrize("pair", [one for one in PAIRS if one.curve is not None], ids=repr)
+@pytest.mark.parametrize("pair", [one for one in PAIRS if one.curve is not None], ids=lambda one: type(one).__name__)
 def test_the_curve_is_that_of_the_densities(pair: Pair) -> None:
     """Both directions; of a symmetrised pair the worse one."""
     try:

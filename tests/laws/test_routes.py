@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reticent.accountants.routes import ROUTES
 from scipy.stats import binom
 
 from reticent.accountants.split import Split
 from reticent.accountants.transform import Transform
 from reticent.kernel.accountants.bounds import Bounds
 from reticent.kernel.accountants.lattice import FinerLattice, Lattice
-from reticent.kernel.accountants.route import Answer, Route
+from reticent.kernel.accountants.route import ROUTES, Answer, Route
 from reticent.kernel.accountants.steps import Step
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import NumericalError

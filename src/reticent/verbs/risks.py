@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from reticent.adversaries.report import RiskDocument
 from reticent.kernel.adversaries import Assessment, Method, assess_answerable
 from reticent.kernel.adversaries import assess as assess_named
 from reticent.kernel.adversaries.from_ledger import assess_seen
@@ -27,6 +26,7 @@ from reticent.verbs.request import NUMBERS, Request, asked
 from reticent.verbs.table import Cell
 
 if TYPE_CHECKING:
+    from reticent.adversaries.report import RiskDocument
     from reticent.pairs.runs import Runs
     from reticent.records.ledger import RunLedger
 
