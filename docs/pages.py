@@ -283,8 +283,8 @@ def _constraints() -> Iterator[str]:
     yield (
         "\nA ledger that breaks one of these contradicts itself. `reticent lint` names what is broken; `certify` and "
         "`verify`, and so `gate`, refuse it. Each stands with its fact in `reticent/facts/`, those of "
-        "certificates are in `certificates/document/ledger_rules.py`. The digest of a ledger is that of all its facts. Each "
-        "loop of a chain begins at the weights at which the one before ended."
+        "certificates are in `certificates/document/ledger_rules.py`. The digest of a ledger is that of all its facts. "
+        "Each loop of a chain begins at the weights at which the one before ended."
     )
     for title, kind in (("A run of `reticent train`", "trained"), ("A loop that `rt.watch` saw", "watched")):
         yield f"\n## {title}\n\n| what must hold | fact |\n|---|---|"
