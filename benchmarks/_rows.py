@@ -88,7 +88,7 @@ def interleave(
 def forget() -> None:
     """Empty every cache of what computes: a repeat must do the work again."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("reticent.accountants", "reticent.adversaries", "reticent.pairs")):
+        if name.startswith(("reticent.accountants", "reticent.adversaries", "reticent.kernel", "reticent.pairs")):
             for value in list(vars(module).values()):
                 if callable(getattr(value, "cache_clear", None)):
                     value.cache_clear()

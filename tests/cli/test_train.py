@@ -155,7 +155,7 @@ def test_a_dry_run_of_a_selection_draws_nothing(config, tmp_path, capsys):
     assert "dry run: nothing was drawn, trained or written" in " ".join(out.split())
     code, out, _ = run(capsys, "train", config, "--dry-run", "--json", "--out", tmp_path / "run")
     assert code == 0
-    assert json.loads(out)["risk"]["schema"].startswith("reticent.kernel.risk/")
+    assert json.loads(out)["risk"]["schema"].startswith("reticent.risk/")
     assert not (tmp_path / "run").exists()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import reticent.kernel.pairs
 import reticent.pairs
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.pairs import CurvePair, GaussianPair, Pair
@@ -34,7 +35,8 @@ def test_the_curve_is_that_of_the_densities(pair: Pair) -> None:
 
 
 def test_every_leaf_is_asked() -> None:
-    kinds = {getattr(reticent.pairs, name) for name in reticent.pairs.__all__}
+    rooms = (reticent.kernel.pairs, reticent.pairs)
+    kinds = {getattr(room, name) for room in rooms for name in room.__all__}
     pairs = {one for one in kinds if isinstance(one, type) and issubclass(one, Pair)}
     assert {type(one) for one in PAIRS} == {one for one in pairs if one.__name__ not in ("Pair", "Drawn")}
 

@@ -229,7 +229,9 @@ def test_a_ledger_that_was_changed_contradicts_itself(released) -> None:
         changed = stated.model_copy(update={"mechanism": mechanism_record(other)})
         forged = ledger.model_copy(update={"selection": changed}).sealed()
         assert where in [path for path, _ in forged.contradictions()]
-    half = rt.Selection(OneOf((stated.cases()[0], quiet.base), (1, 1)), rt.Geometric(3))  # one setting of two is quiet
+    half = rt.Selection(
+        OneOf((stated.release().base.settings[0], quiet.base), (1, 1)), rt.Geometric(3)
+    )  # one setting of two is quiet
     changed = stated.model_copy(update={"mechanism": mechanism_record(half), "settings": 2})
     forged = ledger.model_copy(update={"selection": changed}).sealed()
     assert "selection.score_noise" in [path for path, _ in forged.contradictions()]

@@ -1,4 +1,4 @@
-"""Routes beside those of the kernel, quick estimates, and closed forms: one file per route."""
+"""Routes beside those of the kernel, the list of all routes, quick estimates, and closed forms: one file per route."""
 
 from reticent.kernel.lazy import attached
 

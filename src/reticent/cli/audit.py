@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,15 @@ _OF_ONE_RECORD = (
 )
 
 
-def _ask(given: dict[str, Any]) -> Audit:
-    """The request; what attackers take is told apart from what the release takes."""
+def _ask(given: dict[str, Any], who: Sequence[click.Option]) -> Audit:
+    """The request; what attackers take is told apart from what the release takes.
+
+    Args:
+        who: the options of attackers, the names first.
+    """
     request, names = made(Audit, given), given["against"]
     claimed = None if request.kind == "run" else request.claimed  # a run says what it released
-    attackers = {str(one.name): given[str(one.name)] for one in _WHO[1:]}
+    attackers = {str(one.name): given[str(one.name)] for one in who[1:]}
     if claimed is not None:
         _, attackers = told_apart(type(claimed), names or [WORST.name], {**given, **attackers})
     elif request.kind != "run" and not names:
@@ -77,12 +81,16 @@ SHOWN_BY = (
     option("html", Path, "Write a page for people, with its picture as .svg and .png."),
     option("private", bool, "In the page, show how the scores of single records are distributed."),
 )
-_WHO = who_attacks(parameters_of(Audit), flag="--against")
-audit = asking(
-    "audit",
-    Audit,
-    _do,
-    ask=_ask,
-    after=(*SHOWN_BY, *_WHO),
-    help="Bound from below what the release gives away, and judge the claims made for it.",
-)
+
+
+def audit() -> click.Command:
+    """The command, with the attackers that are listed now."""
+    who = who_attacks(parameters_of(Audit), flag="--against")
+    return asking(
+        "audit",
+        Audit,
+        _do,
+        ask=lambda given: _ask(given, who),
+        after=(*SHOWN_BY, *who),
+        help="Bound from below what the release gives away, and judge the claims made for it.",
+    )

@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from reticent.adversaries.report import SPOKEN
 from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.proofs import Claim
 from reticent.kernel.text import digits, escaped, html_table, printable, table, wrapped
@@ -20,6 +19,8 @@ Cell = str | float | int | None
 def in_json(document: BaseModel | Mapping[str, Any]) -> str:
     """A document as strict JSON text; null is an infinite number."""
     if isinstance(document, BaseModel):
+        from reticent.adversaries.report import SPOKEN
+
         return document.model_dump_json(by_alias=True, indent=2, context=SPOKEN)
     return json.dumps(document, allow_nan=False, indent=2)
 
