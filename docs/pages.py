@@ -209,8 +209,9 @@ reticent risk dpsgd --noise-multiplier 1.1 --sample-rate 0.01 --steps 1000 --adv
 reticent risk --request request.json --json
 ```
 
-The request of `train` is its configuration file, and its `--dry-run` shows what that would cost and reveal. A request
-names the file of a key. It never holds a private key or a passphrase.
+The request of `train` is its configuration file, and its `--dry-run` shows what that would cost and reveal. What is
+done with an answer is no part of a request: where it is written, who signs it, when a verb fails. Such options stand
+beside `--request`; `--help` lists them last. A key is named by its file. No request holds a private key or a passphrase.
 
 What is at its default is left out. Paths are those of files on the machine that answers. In Python each answer of
 `rt.assess` has its `request`; any request is made from its fields, or from its JSON.
@@ -231,7 +232,8 @@ True relaxed
 ```
 
 The [JSON Schema](../schema/request-1.schema.json) `reticent.request/1` has all fields. What `--json` printed is read
-again by `reticent.verbs.read`, from its text or its file: the name of its schema says what it is."""
+again by `reticent.verbs.read`, from its text or its file: the name of its schema says what it is. What `audit`
+and `train` print has no such reader yet."""
 
 
 def requests() -> str:

@@ -16,6 +16,7 @@ from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.adversaries.relaxed.dimension import DirectionLaw
+from reticent.kernel.errors import ReticentError
 from tests.corpus.case import Case
 from tests.corpus.project import projected
 
@@ -71,7 +72,7 @@ def _asked(mechanism: dict[str, Any], who: Any, **options: Any) -> Any:
             found = rt.assess(path, who, **QUESTIONS, **options)
             told = projected(json.loads(found.to_json()))
             return told | {"conditions": sorted(told["conditions"])}  # their sentences are a case of the surface
-        except rt.errors.ReticentError as error:
+        except ReticentError as error:
             return {"refused": str(error).replace(folder, "FOLDER")}
 
 

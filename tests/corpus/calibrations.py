@@ -8,6 +8,7 @@ from typing import Any
 
 import reticent as rt
 from reticent.adversaries import FinalModel
+from reticent.kernel.errors import ReticentError
 from reticent.mechanisms import MatrixMechanism
 from tests.corpus.case import Case
 from tests.corpus.project import projected
@@ -55,7 +56,7 @@ def _release(kind: str) -> rt.mechanisms.Mechanism:
 def _told(answer: Callable[[], Any]) -> Any:
     try:
         return projected(json.loads(answer().to_json()))
-    except rt.errors.ReticentError as error:
+    except ReticentError as error:
         return {"refused": str(error)}
 
 

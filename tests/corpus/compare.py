@@ -17,6 +17,7 @@ from itertools import zip_longest
 from typing import Any
 
 SHARE_OF_WIDTH = 0.01
+"""Of an enclosure, and of the slack of a search: rounding says where that ends."""
 RELATIVE = 1e-9
 STATED_DIGITS = 8
 """Significant digits of an end in a document. Another processor may round the last of them to its neighbour."""
@@ -103,7 +104,7 @@ def differences(before: Any, after: Any, where: str = "") -> Iterator[Difference
         yield from _lines(list(map(_line, before)), list(map(_line, after)), where)
     elif isinstance(before, str) and isinstance(after, str) and "\n" in before + after:
         yield from _lines(before.split("\n"), after.split("\n"), where)
-    elif not _same(before, after, 0.0):
+    elif not _same(before, after, SHARE_OF_WIDTH * before if where.endswith("/slack") and _is_number(before) else 0.0):
         yield Difference(where, before, after, unsafe=_vouches_for_more(before, after))
 
 

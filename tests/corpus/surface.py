@@ -19,7 +19,8 @@ from tests.corpus.project import called, projected
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("adversaries", "verbs", "auditing", "attacks", "calibration", "certificates", "curves", "data", "interop",
-         "mechanisms", "pairs", "proofs", "risk", "sensitivity", "tasks", "training", "watching")  # fmt: skip
+         "kernel.adversaries", "kernel.curves", "kernel.mechanisms", "kernel.pairs", "kernel.proofs", "kernel.risk",
+         "kernel.samplers", "mechanisms", "pairs", "sensitivity", "tasks", "training", "watching")  # fmt: skip
 
 
 def _names(module: Any) -> dict[str, str]:

@@ -69,6 +69,11 @@ def test_the_last_of_eight_stated_digits_of_an_end_may_be_its_neighbour(key, bef
     assert (said({key: was}, {key: now}) == []) is same
 
 
+def test_the_slack_of_a_search_may_move_by_a_hundredth():
+    assert not said({"slack": 1e-5}, {"slack": 1.005e-5})
+    assert said({"slack": 1e-5}, {"slack": 1.02e-5})
+
+
 def test_what_is_claimed_is_kept_where_it_is_not_the_safe_end():
     number = {"lower": 0.1, "value": 0.2, "upper": 0.2}
     risk, security = projected({"mu": number, "bayes_security": number}).values()

@@ -1,6 +1,6 @@
 """One block of shadow models, trained as stacked tensors.
 
-Same pipeline by construction: the architecture comes from ``reticent.training.build_model``, batches from
+Same pipeline by construction: the architecture comes from ``reticent.training.models.build_model``, batches from
 the sampler, randomness from ``SeededSource``, the optimiser is torch's own on stacked tensors, and the step
 is that of DP-SGD with the target's configuration; a test compares a shadow model with ``reticent.training`` itself.
 """

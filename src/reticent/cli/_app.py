@@ -238,7 +238,10 @@ class _Root(Listing):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args[0] in VERBS and any(word.split("=")[0] == "--request" for word in args[1:]):
-            return args[0], _by_request(args[0]), args[1:]
+            words = args[1:]
+            while words and not words[0].startswith("-"):  # which release it is about, the request says
+                del words[0]
+            return args[0], _by_request(args[0]), words
         return super().resolve_command(ctx, args)
 
 

@@ -58,6 +58,8 @@ def usage(error: click.ClickException, app: click.Command, words: Sequence[str])
             return "no option -h. Here it is --help"
         if ours in known:
             return f"no option {error.option_name}. Here it is {ours}"
+        if error.option_name in known:
+            return f"{error.option_name} must be left out beside --request: the request says it"
         near = nearest(error.option_name.lstrip("-"), [name.lstrip("-") for name in sorted(known)], _NEAR)
         return f"no option {error.option_name}" + (f" (did you mean --{near}?)" if near else "")
     parameter = error.param if isinstance(error, click.BadParameter) else None

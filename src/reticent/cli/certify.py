@@ -81,6 +81,12 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
         if code not in languages():
             raise ParameterError("language", code, one_of(code, languages()))
     policy = None if request.policy is None else load_policy(Path(str(request.policy)))
+    parameters = isinstance(request.release, Mechanism)
+    if isinstance(request.release, (str, Path)) and Path(request.release).suffix != ".json":  # a run, or one to train
+        leave_out(
+            {"neighbouring": request.neighbouring, "created": request.created},
+            ": a run is certified under every relation, with its own date",
+        )
     request, folder = _opened(replace(request, policy=policy), given["out"], keys, given["run_key"])
     with waiting("assessing") as progress:
         certified = request.answer(progress)
@@ -92,8 +98,7 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
         return
     _print_certificate(certificate, certified.alone)
     rests_on = {one.key for assessment in certificate.assessments for one in assessment.conditions}
-    stated = not isinstance(request.release, (str, Path, tuple))
-    if stated and given.get("sampler", True) is None and INDEPENDENT.condition.key in rests_on:
+    if parameters and given.get("sampler") is None and INDEPENDENT.condition.key in rests_on:
         say(f"! without --sampler you declare: {INDEPENDENT.condition.says}", indent=2)
     click.echo(f"\nopen {files.page}")
     for code in spoken:

@@ -11,6 +11,7 @@ import click
 from reticent.cli._app import argument
 from reticent.cli._asking import asking, told
 from reticent.io.files import strays
+from reticent.kernel.errors import ArtifactError
 from reticent.kernel.text import printable
 from reticent.training.rundir import check_run_folder
 from reticent.verbs.watching import Lint
@@ -25,8 +26,11 @@ def _do(request: Lint, given: Mapping[str, Any], json: bool) -> None:
         line = f"{path}: half-written by a process that was killed; it may hold weights: delete it"
         click.echo(printable(line), err=True)
     if where is not None:
-        if left and not (where / "ledger.json").exists():
-            raise click.exceptions.Exit(1)
+        if folders and not (where / "ledger.json").exists():
+            if not left and (runs := sorted(where.rglob("ledger.json"))):
+                raise ArtifactError(f"{where} is a folder of runs, and none is half-written: lint {runs[0].parent}")
+            if left:
+                raise click.exceptions.Exit(1)
         check_run_folder(where)
     told(request.answer(), given, json)
     if left:
@@ -34,7 +38,7 @@ def _do(request: Lint, given: Mapping[str, Any], json: bool) -> None:
 
 
 ASKED = {Lint: _do}
-_WHAT = "A ledger of rt.watch, a run, an event in JSON; or a folder of runs."
+_WHAT = "A ledger of rt.watch, a run, an event in JSON; or a folder in which a run was killed."
 lint = asking(
     "lint",
     Lint,

@@ -53,7 +53,7 @@ def watch(
     ``with rt.watch(model, optimizer, loader) as ledger:`` around the loop is all that a loop of Opacus needs. Another
     loop calls ``ledger.step(noise_multiplier=...)`` after each step. ``rt.certify(ledger)`` afterwards.
 
-    ``sensitive`` is a ``reticent.training.SensitiveAttribute``: how far it can move clipped gradients is recorded,
+    ``sensitive`` is a ``reticent.sensitivity.SensitiveAttribute``: how far it can move clipped gradients is recorded,
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
     together, and are about a person. ``continues`` is the ledger of the loop that ended at these weights in another
     process; ``start="declared"`` states that the start weights do not depend on these records.
