@@ -211,7 +211,8 @@ reticent risk --request request.json --json
 
 The request of `train` is its configuration file, and its `--dry-run` shows what that would cost and reveal. What is
 done with an answer is no part of a request: where it is written, who signs it, when a verb fails. Such options stand
-beside `--request`; `--help` lists them last. A key is named by its file. No request holds a private key or a passphrase.
+beside `--request`; `--help` lists them last. A key is named by its file. No request holds a private key or a
+passphrase.
 
 What is at its default is left out. Paths are those of files on the machine that answers. In Python each answer of
 `rt.assess` has its `request`; any request is made from its fields, or from its JSON.
