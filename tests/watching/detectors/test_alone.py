@@ -106,10 +106,16 @@ def rows(far):
 SHARES = torch.full((BATCH,), 1 / BATCH)
 
 
-def of_another(toy, loss, records):
+def sum_of_another(toy, loss):
     """The loss of another model first."""
+    nn.Linear(2, 1)(torch.ones(3, 2)).sum().backward()
+    loss.backward()
+
+
+def mean_of_another(toy, loss):
+    """The loss of another model first: a mean over other records."""
     other = nn.Linear(2, 2)
-    cross_entropy(other(torch.ones(records, 2)), torch.zeros(records, dtype=torch.long)).backward()
+    cross_entropy(other(torch.ones(7, 2)), torch.zeros(7, dtype=torch.long)).backward()
     loss.backward()
 
 
@@ -161,10 +167,8 @@ LOOPS = {
         lambda: TwoOutputs(lambda h: h[:, :2]), lambda out, _: (out["logits"][0] * out["hidden"][1]).sum()
     ),
     "batch statistics in evaluation mode": mixes(statistics, cross_entropy),
-    "the loss of another model first": mixes(network, centred_loss(1), backward=partial(of_another, records=3)),
-    "the loss of another model with other records": mixes(
-        network, cross_entropy, backward=partial(of_another, records=7), far=False
-    ),
+    "the loss of another model first": mixes(network, centred_loss(1), backward=sum_of_another),
+    "the loss of another model with other records": mixes(network, cross_entropy, backward=mean_of_another, far=False),
     "records that become one": mixes(Bags, lambda out, labels: cross_entropy(out, labels[::5])),
     "a layer that mixes": mixes(deep(Centred), cross_entropy),
     "dropout": mixes(deep(dropout=0.5), cross_entropy, far=False),
