@@ -90,7 +90,11 @@ def shown(turns: Turns, asked: Asked) -> Shown:
 
 
 def two(turns: Turns, asked: Asked) -> Shown:
-    """What differs between two certificates."""
+    """What differs between two certificates.
+
+    Raises:
+        ArtifactError: there are not two files.
+    """
     if len(asked.files) != 2:
         raise ArtifactError("choose two certificates at once")
     one, other = (_sent(*file) for file in asked.files)

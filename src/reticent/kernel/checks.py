@@ -77,7 +77,11 @@ def rate(**kwargs: Any) -> float:
 
 
 def count(**kwargs: Any) -> int:
-    """A whole number >= 1, and at most 1e15: whole numbers beyond are not exact in floating point."""
+    """A whole number >= 1, and at most 1e15: whole numbers beyond are not exact in floating point.
+
+    Raises:
+        ParameterError: it is none.
+    """
     name, value = _one(kwargs)
     if type(value) is int and 1 <= value <= _LARGEST_COUNT:
         return value
@@ -89,7 +93,11 @@ def count(**kwargs: Any) -> int:
 
 
 def seed(**kwargs: Any) -> int:
-    """A whole number >= 0."""
+    """A whole number >= 0.
+
+    Raises:
+        ParameterError: it is none.
+    """
     name, value = _one(kwargs)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 0:
         raise ParameterError(name, value, "a whole number >= 0")
@@ -97,7 +105,11 @@ def seed(**kwargs: Any) -> int:
 
 
 def member(kind: type[Choice], **kwargs: Any) -> Choice:
-    """A member of the enumeration ``kind``, or the text that spells one."""
+    """A member of the enumeration ``kind``, or the text that spells one.
+
+    Raises:
+        ParameterError: it is none.
+    """
     name, value = _one(kwargs)
     try:
         return kind(value)
@@ -106,7 +118,11 @@ def member(kind: type[Choice], **kwargs: Any) -> Choice:
 
 
 def strict_member(kind: type[Choice], **kwargs: Any) -> Choice:
-    """A member of the enumeration ``kind`` itself; for a text that spells one, the message has what to write."""
+    """A member of the enumeration ``kind`` itself; for a text that spells one, the message has what to write.
+
+    Raises:
+        ParameterError: it is none.
+    """
     name, value = _one(kwargs)
     if isinstance(value, kind):
         return value
