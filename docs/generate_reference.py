@@ -59,6 +59,8 @@ PACKAGES = (
     "reticent.adversaries.relaxed.dimension",
     "reticent.tasks",
     "reticent.kernel.errors",
+    "reticent.kernel.checks",
+    "reticent.testing.laws",
     "reticent.kernel.proofs",
     "reticent.kernel.proofs.references",
 )
