@@ -232,9 +232,9 @@ def test_every_panel_says_that_the_server_is_gone(browser: Any, served: Server) 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("goal=-1", "Advantage must be"),
+        ("goal=-1", "The target must be"),
         ("goal=abc", "The target must be"),
-        ("target=success&goal=0.2&place=0.5", "Right guesses must be a number above 0.5"),
+        ("target=success&goal=0.2&place=0.5", "The target must be a number above 0.5"),
         ("records_per_user=1,5", "Records per person must be"),
     ],
 )
