@@ -11,7 +11,7 @@ from reticent.kernel.curves.enclosure import Enclosure
 from reticent.kernel.messages import said
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Proof
-from reticent.kernel.risk import advantage, bayes_security
+from reticent.kernel.risk import advantage, bayes_security, delta_at_epsilon
 
 
 def assessment(optimistic: float, pessimistic: float) -> Assessment:
@@ -49,3 +49,10 @@ def test_what_is_claimed_lies_between_ends_that_rounding_exchanged(number, optim
     near = pessimistic + (optimistic - pessimistic) * 1e-12
     read = assessment(near, pessimistic).measure(number)
     assert read.lower <= read.value <= read.upper
+
+
+def test_a_delta_below_every_number_is_above_its_lower_end() -> None:
+    """The smallest number stands for it from above; from below that would promise more than is proven."""
+    read = assessment(1.0, 1.0).measure(delta_at_epsilon, 40.0)
+    assert read.lower == 0.0
+    assert 0.0 < read.value == read.upper < 1e-300

@@ -13,6 +13,7 @@ from types import MethodType
 from typing import Any
 
 import torch
+from scipy.stats import chi2
 
 from reticent.kernel.mechanisms import Ledger
 from reticent.kernel.samplers import Poisson
@@ -80,7 +81,7 @@ class Oracle:
             count = sum(g.numel() for g in gaps)
             norm = float(optimizer.max_grad_norm)
             deviation = float(optimizer.noise_multiplier) * norm
-            if length < 1e-6 * count * deviation**2:  # few numbers may be small by chance
+            if length < min(0.1 * count, float(chi2.ppf(1e-9, count))) * deviation**2:  # few may be small by chance
                 self.dirty("a step without its noise")
             found = own(*args, **kwargs)
             clip = max(self.clipped_to, default=norm)

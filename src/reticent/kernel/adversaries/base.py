@@ -163,6 +163,7 @@ class Assessment(Brief):
         ends = float(number(self.truth.optimistic, *at)), value if same else float(number(self.truth.pessimistic, *at))
         falls = _falls(number, *at)
         lower, upper = ends[::-1] if falls else ends
+        lower = 0.0 if lower == math.ulp(0.0) else lower  # what stands for less than it is an upper end alone
         if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=_LEAST):
             larger = (min if falls else max)(ends) if same else value
             return Interval(-math.inf, larger, math.inf)
