@@ -70,7 +70,8 @@ def _train(config: dict[str, Any]) -> None:
 def _watch(kind: str) -> None:
     from torch.utils.data import DataLoader, Subset
 
-    from tests.watching.loops import Loop, passes, private, records, watched
+    from tests.watching.loops import Loop, passes, watched
+    from tests.watching.programs import private, records
 
     few = DataLoader(Subset(records(), range(60)), batch_size=10, shuffle=True)
     made = private(few, poisson_sampling=kind != "shuffled")

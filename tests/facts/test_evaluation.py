@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent import facts
-from tests.watching.loops import private, records, run
+from tests.watching.programs import private, records, run
 
 
 @pytest.mark.parametrize("own", [False, True])

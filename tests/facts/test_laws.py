@@ -26,14 +26,13 @@ from reticent.facts.planned_steps import PlannedSteps
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
 from reticent.kernel.mechanisms import Mechanism
-from reticent.kernel.proofs import CONDITIONS, Status
+from reticent.kernel.proofs import Status
 from reticent.languages import language
 from reticent.records import ledger as ledgers_of_reticent
 from reticent.records.ledger import RunLedger
 from tests.certificates.conftest import in_stages, make_ledger
 from tests.certificates.edits import Edit, edited, parsed, read
 from tests.certificates.ledgers import chain, poisson, secure_loop, shuffled
-from tests.records.test_vouched import FIXED, HEAD, NETWORK, run, watched
 
 Stated = Mapping[str, Any]
 FIXED_SIZE = {"drawn": "fixed-size", "source": "declared", "name": "declared", "sample_rate": 0.2}
@@ -201,15 +200,6 @@ def test_draws_that_are_not_used_or_not_secret_amplify_nothing(name: str, fact: 
 # what was not looked at, and what is not known
 
 
-@pytest.mark.parametrize("name", LEDGERS)
-def test_what_was_seen_is_said(name: str) -> None:
-    """Also in a run of our trainer, which sees nothing of that kind itself."""
-    for place in places(name):
-        assert [
-            key for key, value in seen().items() if key not in {one.key for one in place({key: value}).faults}
-        ] == []
-
-
 def kinder(fact: Fact, name: str) -> bool:
     """Whether it is worth more that nobody could look than that it was found."""
     found, blind = (
@@ -373,23 +363,6 @@ def test_each_fact_has_its_words() -> None:
     assert {fact.key for fact in found if fact.said} == texts().keys()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda words: words.pop("mixes-records"),
-        lambda words: words.update({"nobody": {"reason": "It is.", "remedy": "Stop."}}),
-        lambda words: words["drop-last"].update(remedy="Go on"),
-        lambda words: words["drop-last"].pop("remedy"),
-        lambda words: words["drop-last"].update({"reason.ours": "It is."}),
-    ],
-    ids=["none", "no fact", "no full stop", "no remedy", "of no run of ours"],
-)
-def test_words_that_are_missing_are_seen(change: Callable[[Any], Any]) -> None:
-    words = texts()
-    change(words)
-    assert unsaid([*all_facts().values()], words)
-
-
 def test_every_fact_is_listed() -> None:
     written = [
         one
@@ -399,24 +372,3 @@ def test_every_fact_is_listed() -> None:
     ]
     assert {id(one) for one in written} == {id(one) for one in all_facts().values()}
     assert len({one.key for one in all_facts().values()}) == len({id(one) for one in written})
-
-
-def vouched() -> Iterator[tuple[Fact, set[str]]]:
-    """What each fact that vouches says of some ledger or other."""
-    two = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10}
-    many = [made() for made in LEDGERS.values()] + loops()
-    many += [run(gradients=HEAD, records_per_user=2), run(gradients=FIXED, **two), run(gradients=NETWORK)]
-    many += [watched(gradients=HEAD, records_per_user=2), watched()]
-    for fact in ledgers_of_reticent.all_facts().values():
-        if fact.vouches is not Fact(UNKNOWN).vouches:
-            yield fact, {key for one in many for key in fact.vouches(one)}
-
-
-def test_what_a_fact_vouches_for_is_a_condition() -> None:
-    assert [(fact, keys) for fact, keys in vouched() if not keys <= CONDITIONS.keys()] == []
-    assert [fact for fact, keys in vouched() if not keys] == [facts.SELECTION]  # of the best of several runs
-
-
-def test_a_condition_that_is_none_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, replace(facts.PERSONS, vouches=lambda _: {"nobody-looked": Status.CHECKED}))
-    assert [fact for fact, keys in vouched() if not keys <= CONDITIONS.keys()] == [facts.PERSONS]

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 
 import reticent as rt
 from tests.fuzz.watch_operations import DROPPED, HARMLESS, Toy, planned
-from tests.watching.loops import BATCH, RECORDS, plain_step, private, records
+from tests.watching.programs import BATCH, RECORDS, plain_step, private, records
 
 
 class Numbered(Dataset):
@@ -119,7 +119,7 @@ def opacus_loop(rng: random.Random) -> tuple[Toy, Any]:
 
 def plain_loop(rng: random.Random) -> tuple[Toy, Any]:
     """Noise by hand, with an optimizer or without."""
-    from tests.watching.loops import network
+    from tests.watching.programs import network
 
     model, by_hand = network(), rng.random() < 0.5
     loader = DataLoader(Numbered(), batch_size=BATCH, shuffle=True)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 
 import reticent as rt
-from reticent.certificates.document.schema import Certificate, content_hash
-from reticent.certificates.document.sentences import persons
+from reticent.certificates.document.schema import Certificate
 from reticent.certificates.page.page import render_html
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms.units import Unit
-from reticent.kernel.messages import Message
 from reticent.samplers import FixedSize
 
 
@@ -49,25 +46,6 @@ def test_the_certificate_speaks_of_clients():
     text = re.sub(r"<[^>]+>", " ", page.split("<main>")[1].split("<template")[0])
     assert not re.search(r"(this|one|each|every) record", text)
     assert certificate.verify().accepted
-
-
-def test_a_document_that_makes_clients_of_records_is_rejected():
-    of_records = rt.certify(rt.dpsgd(noise_multiplier=2.0, sample_rate=0.1, steps=20), adversary="worst-case")
-    assert "unit" not in of_records.certificate.mechanism
-    forged = json.loads(of_records.to_json())
-    forged["mechanism"]["unit"] = "client"
-    draft = Certificate.parse(forged)
-    assert not rt.verify(draft.model_copy(update={"content_sha256": content_hash(draft)})).accepted
-
-
-def test_words_of_every_attacker():
-    assert str(Message("knows.others").about("client")) == (
-        "all other clients and how far this one can move the result"
-    )
-    assert str(Message("condition.clipped").about("client")).startswith("No client moves the sum")
-    parts = [{"unit": "client"}, {"unit": "client"}]
-    assert persons({"kind": "ledger", "parts": parts}) is Unit.CLIENT
-    assert persons({"kind": "ledger", "parts": [parts[0], {}]}) is None
 
 
 @pytest.mark.parametrize(
@@ -120,23 +98,8 @@ def test_draws_that_nobody_states_get_nothing_off():
 
 
 def test_opacus_clips_records():
-    from tests.watching.loops import private
+    from tests.watching.programs import private
 
     model, optimizer, loader, _ = private()
     with pytest.raises(ParameterError, match="Opacus's optimizer clips records"):
         rt.watch(model, optimizer, loader, unit="client")
-
-
-def test_the_command_line_certifies_clients(tmp_path, capsys):
-    from reticent.cli import main
-
-    words = "certify dpsgd --noise-multiplier 2 --sample-rate .1 --steps 20 --sampler fixed-size --unit client --out"
-    with pytest.raises(SystemExit) as stop:
-        main([*words.split(), str(tmp_path / "clients")])
-    assert stop.value.code in (0, None)
-    assert "hether a given client was used" in " ".join(capsys.readouterr().out.split())
-    assert rt.verify(tmp_path / "clients" / "certificate.html").accepted
-    with pytest.raises(SystemExit) as stop:
-        main(["risk", *words.split()[1:8], "--unit", "clients"])
-    assert stop.value.code == 2
-    assert "--unit must be one of record, client (did you mean client?)" in capsys.readouterr().err

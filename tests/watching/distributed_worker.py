@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
 import reticent as rt
-from tests.watching.loops import BATCH, NOISE, network, records, run
+from tests.watching.programs import BATCH, NOISE, network, records, run
 
 
 def main(rank: int, store: str, out: str, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Training loops that know nothing of reticent, and a row of a table of loops.
+"""A row of a table of loops, and what a watch says of it.
 
 A ``Loop`` is a loop as somebody wrote it with everything that is true of it; ``check`` runs it with a watch and without
 and compares. The tables stand in the tests of what looks at them, by its name.
@@ -18,139 +18,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from opacus import PrivacyEngine
-from opacus.optimizers.optimizer import _mark_as_processed
 from opacus.utils.batch_memory_manager import BatchMemoryManager
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.facts import Fact
 from reticent.kernel.samplers import Poisson
 from reticent.records.ledger import RunLedger
-from reticent.watching.detectors.seeds import guessable
-from reticent.watching.optimisers import release_of
+from reticent.watching.session import Watch
 from tests.fuzz.watch_oracle import Oracle, understated
+from tests.watching.programs import NOISE, RATE, Made, by_hand, plain_step, private, run
 
-Made = tuple[Any, Any, Any, Any]
-"""(model, optimizer, loader, criterion)."""
 Act = Callable[["Toy"], Any]
 
-RECORDS, BATCH, RATE, NOISE = 120, 20, 1.0 / 6.0, 1.1
-"""A Poisson batch is empty once in 3e9, and has less than three records once in 1e7: no test hangs on one."""
 DELTA = 1e-5
-
-
-def records(seed: int = 0) -> TensorDataset:
-    draw = torch.Generator().manual_seed(seed)
-    return TensorDataset(torch.randn(RECORDS, 4, generator=draw), torch.randint(0, 2, (RECORDS,), generator=draw))
-
-
-def network() -> nn.Module:
-    if guessable(torch.initial_seed()):
-        torch.seed()  # noise and draws from the operating system
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
-
-
-def adaptive_noise(adjusted: float, nominal: float, size: int | None) -> float:
-    """The noise multiplier that is recorded of a step of adaptive ghost clipping with so many records."""
-    of_opacus = {"_adjusted_noise_multiplier": adjusted, "noise_multiplier": nominal, "max_grad_norm": 1.0}
-    optimizer = SimpleNamespace(**of_opacus, loss_reduction="sum")
-    return release_of(optimizer, 1.0, size, 1).noise_multiplier
-
-
-def _trained(model: nn.Module) -> int:
-    return len([p for p in model.parameters() if p.requires_grad])
-
-
-def private(
-    loader: DataLoader | None = None,
-    clipping: str = "flat",
-    norm: float = 1.0,
-    mode: str = "hooks",
-    model: nn.Module | None = None,
-    **options: Any,
-) -> Made:
-    """A loop of Opacus."""
-    model = model or network()
-    extra: dict[str, Any] = {}
-    if clipping == "adaptive":
-        extra = {"target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2, "unclipped_num_std": 2.0}
-        extra |= {"max_clipbound": 10.0, "min_clipbound": 0.1}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = PrivacyEngine().make_private(
-            module=model,
-            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-            data_loader=loader or DataLoader(records(), batch_size=BATCH, shuffle=True),
-            noise_multiplier=NOISE,
-            max_grad_norm=[norm] * _trained(model) if clipping == "per_layer" else norm,
-            clipping=clipping,
-            grad_sample_mode=mode,
-            criterion=nn.CrossEntropyLoss(),
-            **extra,
-            **options,
-        )
-    model, optimizer, *criterion, loader = made
-    return model, optimizer, loader, criterion[0] if criterion else nn.CrossEntropyLoss()
-
-
-def run(
-    model: Any,
-    optimizer: Any,
-    loader: Any,
-    criterion: Any,
-    epochs: int = 2,
-    every: int = 1,
-    after: Callable[[int], None] | None = None,
-    most: int | None = None,
-) -> None:
-    """An ordinary loop; ``every`` batches make one step, ``most`` batches one epoch."""
-    count = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(epochs):
-            for index, (features, labels) in enumerate(loader):
-                if index == most:
-                    break
-                if index % every == 0:
-                    optimizer.zero_grad()
-                criterion(model(features), labels).backward()
-                if (index + 1) % every == 0:
-                    optimizer.step()
-                    count += 1
-                    if after is not None:
-                        after(count)
-
-
-def reading(data: Any = None, size: int = BATCH, **options: Any) -> DataLoader:
-    """A loader that shuffles."""
-    return DataLoader(records() if data is None else data, batch_size=size, **{"shuffle": True, **options})
-
-
-def by_hand(model: nn.Module | None = None, loader: DataLoader | None = None) -> Made:
-    """A loop that clips and adds noise by itself."""
-    model = model or network()
-    loader = reading() if loader is None else loader
-    return model, torch.optim.SGD(model.parameters(), lr=0.1), loader, nn.CrossEntropyLoss()
-
-
-def plain_step(model: nn.Module, features: torch.Tensor, labels: torch.Tensor, noise: float, norm: float) -> None:
-    """Per-record gradients by torch.func, clipped, summed, with noise, into ``.grad``."""
-    parameters = {name: p.detach() for name, p in model.named_parameters()}
-
-    def loss(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        logits = torch.func.functional_call(model, weights, (x[None],))
-        return nn.functional.cross_entropy(logits, y[None])
-
-    each = torch.func.vmap(torch.func.grad(loss), (None, 0, 0))(parameters, features, labels)
-    norms = torch.stack([g.flatten(1).norm(dim=1) for g in each.values()]).norm(dim=0)
-    factor = (norm / norms).clamp(max=1.0)
-    for name, p in model.named_parameters():
-        total = torch.einsum("i,i...->...", factor, each[name])
-        p.grad = (total + noise * norm * torch.randn_like(total)) / BATCH
 
 
 def watched(*made, how=None, **options):
@@ -159,14 +39,16 @@ def watched(*made, how=None, **options):
     return seen
 
 
-def shuffled(**options):
-    return private(DataLoader(records(), batch_size=BATCH, shuffle=True), poisson_sampling=False, **options)
+def earlier(change=lambda made: None, make=private, **options):
+    """A loop that was watched before, and to which something was done since."""
 
+    def made():
+        loop = make()
+        watched(*loop, how={"epochs": 1}, **options)
+        change(loop)
+        return loop
 
-def wide(**options):
-    """Its noise is longer than a block of the generator."""
-    data = TensorDataset(torch.randn(RECORDS, 40), torch.randint(0, 40, (RECORDS,)))
-    return private(DataLoader(data, batch_size=BATCH, shuffle=True), model=nn.Linear(40, 40), **options)
+    return made
 
 
 def epsilon(what):
@@ -302,6 +184,8 @@ class Loop:
         update: the step.
         after: after each step.
         leaves: once, at the end of the block.
+        entries: how often the watch is entered, around the whole loop.
+        away: between two entries.
         options: for ``rt.watch``.
         errors: exactly the faults that void the ledger.
         may: errors that chance decides.
@@ -310,7 +194,7 @@ class Loop:
         ledger: values of the ledger, by dotted name.
         ran: values of the mechanism, by dotted name.
         segments: all values that the segments have, by name, in their order.
-        draws: whether the program draws from the operating system, so that no two runs are alike.
+        draws: whether no two runs are alike, as the program draws from the operating system, or was watched before.
         beside: whether the program does beside its steps what it may, and an oracle below the optimizer does not know.
     """
 
@@ -325,6 +209,8 @@ class Loop:
     update: Act = update
     after: Act = nothing
     leaves: Act = nothing
+    entries: int = 1
+    away: Act = nothing
     options: Mapping[str, Any] = field(default_factory=dict)
     errors: Set[Fact] = frozenset()
     may: Set[Fact] = frozenset()
@@ -362,9 +248,18 @@ class Loop:
     def watched(self) -> tuple[Any, Toy]:
         """The loop under watch: the watch, and the loop at its end."""
         made = self.made()
-        with rt.watch(*made[:3], **self.options) as seen:
-            toy = self.run(made, seen)
-        return seen, toy
+        seen = Watch(*made[:3], **self.options)
+        return seen, self._entered(made, seen, seen)
+
+    def _entered(self, made: Made, seen: Any, block: Any) -> Toy:
+        """The loop as often as its block is entered."""
+        toy: Any = None
+        for entry in range(self.entries):
+            if entry:
+                self.away(toy)
+            with block:
+                toy = self.run(made, seen)
+        return toy
 
     def check(self) -> tuple[Any, Toy]:
         """Run it with a watch and without, and hold what the watch says against the row and against what ran."""
@@ -374,7 +269,8 @@ class Loop:
             seed = torch.initial_seed()
             random.seed(seed)
             alone, truth = self._alone()
-            torch.manual_seed(seed)
+            if not self.draws:
+                torch.manual_seed(seed)
             random.seed(seed)
             seen, toy = self.watched()
         torch.seed()
@@ -393,7 +289,7 @@ class Loop:
         if hasattr(made[1], "original_optimizer"):
             truth = Oracle(made[0])
             truth.follow(made[1], lambda: getattr(sampler, "sample_rate", None))
-        return self.run(made, Unwatched()), truth
+        return self._entered(made, Unwatched(), nullcontext()), truth
 
     def _compare(self, seen: Any) -> None:
         assert faults(seen) - self.may == self.errors
@@ -447,37 +343,3 @@ def update_stated(toy: Toy) -> None:
     """A step whose noise is stated, whatever the gradients are."""
     toy.optimizer.step()
     toy.seen.step(noise_multiplier=1.0, batch_size=len(toy.labels))
-
-
-class Centred(nn.Module):
-    """Mixes the records of a batch."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x - x.mean(0, keepdim=True)
-
-
-def mixup(x: torch.Tensor) -> torch.Tensor:
-    return 0.6 * x + 0.4 * x[torch.randperm(len(x))]
-
-
-def standardised(x: torch.Tensor) -> torch.Tensor:
-    """By the mean and the deviation of the batch."""
-    return (x - x.mean(0)) / (x.std(0) + 1e-3)
-
-
-def noisy(x: torch.Tensor) -> torch.Tensor:
-    """Each record by itself."""
-    return x + 0.1 * torch.randn(x.shape)
-
-
-def coins(self: Any) -> None:
-    """Plus and minus one: as long as Gaussian noise, and no hiding place."""
-    for p in self.params:
-        noise = torch.randint(0, 2, p.summed_grad.shape) * 2.0 - 1.0
-        p.grad = (p.summed_grad + self.noise_multiplier * self.max_grad_norm * noise).view_as(p)
-        _mark_as_processed(p.summed_grad)
-
-
-def as_class(optimizer: Any, **methods: Any) -> None:
-    """Methods of a class of the program in the place of Opacus's."""
-    optimizer.__class__ = type("Mine", (type(optimizer),), methods)

@@ -13,9 +13,11 @@ from __future__ import annotations
 import copy
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
@@ -144,30 +146,61 @@ def engine_of_opacus() -> PrivacyEngine:
     return PrivacyEngine(accountant="rdp", secure_mode=False)
 
 
-def made_private(model, optimizer, loader, noise, norm, **options):
-    """By ``make_private``."""
+def made_private(model, inner, loader, noise, norm, **options):
+    """By ``make_private``, with an optimizer of the parameters."""
     return engine_of_opacus().make_private(
-        module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=noise, max_grad_norm=norm, **options
+        module=model,
+        optimizer=inner(model.parameters()),
+        data_loader=loader,
+        noise_multiplier=noise,
+        max_grad_norm=norm,
+        **options,
     )
 
 
-def made_for(model, optimizer, loader, epsilon, delta, norm, **options):
+def made_for(model, inner, loader, epsilon, delta, norm, **options):
     """By ``make_private_with_epsilon``."""
     target = {"target_epsilon": epsilon, "target_delta": delta, "epochs": EPOCHS, "max_grad_norm": norm}
     return engine_of_opacus().make_private_with_epsilon(
-        module=model, optimizer=optimizer, data_loader=loader, **target, **options
+        module=model, optimizer=inner(model.parameters()), data_loader=loader, **target, **options
     )
 
 
-def ordinary(model, optimizer, loader, count=EPOCHS, after=lambda: None):
-    """Passes as most scripts write them; ``after`` each of them."""
-    for _ in range(count):
-        model.train()
-        for features, labels in loader:
-            optimizer.zero_grad()
-            functional.cross_entropy(model(features), labels).backward()
-            optimizer.step()
-        after()
+def in_whole(loader: Any, _: Any) -> Iterable[Any]:
+    return loader
+
+
+def in_parts(loader: Any, optimizer: Any) -> Iterator[Any]:
+    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as parts:
+        yield from parts
+
+
+def trained(watch, made, loss, *, passes=EPOCHS, batches=in_whole, after=lambda: None, late=False, **said):
+    """Passes as most scripts write them: ``after`` each of them; gradients are cleared before the loss, or ``late``."""
+    model, optimizer, loader = made
+    with watch(model, optimizer, loader, **said) as ledger:
+        for _ in range(passes):
+            model.train()
+            for batch in batches(loader, optimizer):
+                if not late:
+                    optimizer.zero_grad()
+                loss(batch)
+                optimizer.step()
+                if late:
+                    optimizer.zero_grad()
+            after()
+    return optimizer.noise_multiplier, [ledger]
+
+
+def classes(model, criterion=functional.cross_entropy):
+    """The loss of most scripts, and its backward pass."""
+
+    def loss(batch):
+        found = criterion(model(batch[0]), batch[1])
+        found.backward()
+        found.item()
+
+    return loss
 
 
 # Opacus's own
@@ -176,68 +209,39 @@ def ordinary(model, optimizer, loader, count=EPOCHS, after=lambda: None):
 @of(OPACUS + "examples/mnist.py", {(1.0, RATE): 2 * STEPS})
 def mnist(watch):
     """Two runs, whose accuracies are averaged: the second makes the private loader of the first private again."""
-    loader, others, ledgers, results = DataLoader(pictures(), batch_size=BATCH), DataLoader(pictures(40), 32), [], []
+    loader, others, ledgers, noise = DataLoader(pictures(), batch_size=BATCH), DataLoader(pictures(40), 32), [], 0.0
     for _ in range(2):
-        model = convnet()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0)
-        engine = engine_of_opacus()
-        model, optimizer, loader = engine.make_private(
-            module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0
-        )
-        with watch(model, optimizer, loader) as ledger:
-            for _ in range(EPOCHS):
-                model.train()
-                losses = []
-                for features, labels in loader:
-                    optimizer.zero_grad()
-                    loss = nn.CrossEntropyLoss()(model(features), labels)
-                    loss.backward()
-                    optimizer.step()
-                    losses.append(loss.item())
-                print(f"Loss {np.mean(losses):.3f}, epsilon {engine.accountant.get_epsilon(delta=1e-5):.2f}")
-        results.append(tested(model, others))
-        ledgers.append(ledger)
-    torch.save(model.state_dict(), io.BytesIO())
-    return optimizer.noise_multiplier, ledgers
+        model, optimizer, loader = made_private(convnet(), partial(torch.optim.SGD, lr=0.1), loader, 1.0, 1.0)
+        noise, found = trained(watch, (model, optimizer, loader), classes(model))
+        tested(model, others)
+        ledgers += found
+    return noise, ledgers
 
 
 def _cifar10(watch, mode="hooks", per_layer=False, inner=torch.optim.SGD, workers=0, **options):
-    loader = DataLoader(pictures(), batch_size=BATCH, num_workers=workers)
-    others, best, file = DataLoader(pictures(40), 32), 0.0, io.BytesIO()
-    model = convnet()
-    optimizer = inner(model.parameters(), lr=0.1, **options)
-    count = len([p for p in model.parameters() if p.requires_grad])
-    engine = engine_of_opacus()
-    model, optimizer, loader = engine.make_private(
-        module=model,
-        optimizer=optimizer,
-        data_loader=loader,
-        noise_multiplier=1.5,
-        max_grad_norm=[10.0 / np.sqrt(count)] * count if per_layer else 10.0,
+    others, epochs, file = DataLoader(pictures(40), 32), count(1), io.BytesIO()
+    model, optimizer, _ = made = made_private(
+        convnet(),
+        partial(inner, lr=0.1, **options),
+        DataLoader(pictures(), batch_size=BATCH, num_workers=workers),
+        1.5,
+        [10.0 / np.sqrt(8)] * 8 if per_layer else 10.0,
         clipping="per_layer" if per_layer else "flat",
         grad_sample_mode=mode,
     )
     criterion = nn.CrossEntropyLoss()
-    with watch(model, optimizer, loader) as ledger:
-        for epoch in range(1, EPOCHS + 1):
-            for group in optimizer.param_groups:
-                group["lr"] = 0.1 * 0.5 * (1 + np.cos(np.pi * epoch / (EPOCHS + 1)))
-            model.train()
-            for at, (features, labels) in enumerate(loader):
-                output = model(features)
-                if mode == "no_op":
-                    loss = _by_functorch(model, criterion, features, labels)
-                else:
-                    loss = criterion(output, labels)
-                    loss.backward()
-                optimizer.step()
-                optimizer.zero_grad()
-                if at % 5 == 0:
-                    print(f"{loss.item():.3f} {engine.accountant.get_epsilon(delta=1e-5):.2f}")
-            accuracy = tested(model, others)
-            torch.save({"weights": model.state_dict(), "optimizer": optimizer.state_dict(), "best": best}, file)
-            best = max(accuracy, best)
-    return optimizer.noise_multiplier, [ledger]
+
+    def by_functorch(batch):
+        model(batch[0])
+        _by_functorch(model, criterion, *batch)
+
+    def after():
+        tested(model, others)
+        torch.save({"weights": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+        for group in optimizer.param_groups:
+            group["lr"] = 0.1 * 0.5 * (1 + np.cos(np.pi * next(epochs) / (EPOCHS + 1)))
+
+    return trained(watch, made, by_functorch if mode == "no_op" else classes(model), after=after, late=True)
 
 
 def _by_functorch(model, criterion, features, labels):
@@ -297,12 +301,9 @@ class MeanOfWords(nn.Module):
 def _imdb(watch, collate):
     loader = DataLoader(texts(), batch_size=BATCH, collate_fn=collate, shuffle=True)
     others = DataLoader(texts(40), batch_size=BATCH, collate_fn=collate)
-    model = MeanOfWords()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    model, optimizer, loader = made_private(model, optimizer, loader, noise=0.56, norm=1.0, poisson_sampling=False)
-    with watch(model, optimizer, loader) as ledger:
-        ordinary(model, optimizer, loader, after=lambda: tested(model, others))
-    return optimizer.noise_multiplier, [ledger]
+    inner = partial(torch.optim.Adam, lr=0.02)
+    made = model, *_ = made_private(MeanOfWords(), inner, loader, 0.56, 1.0, poisson_sampling=False)
+    return trained(watch, made, classes(model), after=lambda: tested(model, others))
 
 
 @of(OPACUS + "examples/imdb.py", 0.0, facts.MIXES_RECORDS, facts.SHUFFLED)
@@ -334,24 +335,16 @@ class Names(nn.Module):
 def _names(watch, collate, epsilon=None):
     data = texts(150)
     train, other = random_split(data, [RECORDS, len(data) - RECORDS])
-    loader = DataLoader(train, batch_size=BATCH, collate_fn=collate)
-    others = DataLoader(other, batch_size=2 * BATCH, shuffle=False, collate_fn=collate)
-    model, criterion = Names(), nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=2.0)
-    if epsilon is None:
-        model, optimizer, loader = made_private(model, optimizer, loader, noise=1.0, norm=1.5)
-    else:
-        model, optimizer, loader = made_for(model, optimizer, loader, epsilon=epsilon, delta=8e-5, norm=1.5)
-    with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            for features, labels in loader:
-                logits = model(features)
-                criterion(logits, labels).backward()
-                optimizer.step()
-                optimizer.zero_grad()
-            with torch.no_grad():  # the model stays in its training mode
-                print([int((model(x).argmax(-1) == y).sum()) for x, y in others])
-    return optimizer.noise_multiplier, [ledger]
+    loader, others = (DataLoader(part, batch_size=BATCH, collate_fn=collate) for part in (train, other))
+    what = Names(), partial(torch.optim.SGD, lr=2.0), loader
+    made = made_private(*what, 1.0, 1.5) if epsilon is None else made_for(*what, epsilon, delta=8e-5, norm=1.5)
+    model = made[0]
+
+    def after():
+        with torch.no_grad():  # the model stays in its training mode
+            print([int((model(x).argmax(-1) == y).sum()) for x, y in others])
+
+    return trained(watch, made, classes(model), after=after, late=True)
 
 
 @of(OPACUS + "examples/char-lstm-classification.py", 0.0, facts.MIXES_RECORDS)
@@ -415,9 +408,9 @@ def _dcgan(watch, seed, named=False):
         for layer in model.modules():
             if isinstance(layer, (nn.Conv2d, nn.ConvTranspose2d)):
                 layer.weight.data.normal_(0.0, 0.02)
-    of_real = torch.optim.Adam(discriminator.parameters(), lr=2e-4, betas=(0.5, 0.999))
-    discriminator, of_real, loader = made_private(discriminator, of_real, loader, noise=1.0, norm=1.0)
-    of_made = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    inner = partial(torch.optim.Adam, lr=2e-4, betas=(0.5, 0.999))
+    discriminator, of_real, loader = made_private(discriminator, inner, loader, 1.0, 1.0)
+    of_made = inner(generator.parameters())
     with watch(discriminator, of_real, loader) as ledger:
         for _ in range(EPOCHS):
             for real, _ in loader:
@@ -460,30 +453,8 @@ def image_tutorial(watch):
     model = nn.Sequential(nn.Conv2d(1, 8, 4, 4), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(72, CLASSES))
     model = ModuleValidator.fix(model)
     ModuleValidator.validate(model, strict=False)
-    criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.RMSprop(model.parameters(), lr=1e-3)
-    engine = engine_of_opacus()
-    model, optimizer, loader = engine.make_private_with_epsilon(
-        module=model,
-        optimizer=optimizer,
-        data_loader=loader,
-        epochs=EPOCHS,
-        target_epsilon=50.0,
-        target_delta=1e-5,
-        max_grad_norm=1.2,
-    )
-    with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            model.train()
-            with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as parts:
-                for at, (features, labels) in enumerate(parts):
-                    optimizer.zero_grad()
-                    loss = criterion(model(features), labels)
-                    loss.backward()
-                    optimizer.step()
-                    if (at + 1) % 10 == 0:
-                        print(f"{loss.item():.3f} {engine.get_epsilon(1e-5):.2f}")
-        tested(model, others)
-    return optimizer.noise_multiplier, [ledger]
+    made = model, *_ = made_for(model, partial(torch.optim.RMSprop, lr=1e-3), loader, 50.0, delta=1e-5, norm=1.2)
+    return trained(watch, made, classes(model), batches=in_parts, after=lambda: tested(model, others))
 
 
 class Attention(nn.Module):
@@ -548,36 +519,18 @@ def _upper_layers():
 
 def _text(watch, model, mode):
     loader, others = DataLoader(sentences(), batch_size=BATCH), DataLoader(sentences(40), batch_size=BATCH)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, eps=1e-8)
-    model = model.train()
-    criterion = nn.CrossEntropyLoss(reduction="mean")
-    made = made_for(
-        model,
-        optimizer,
-        loader,
-        epsilon=7.5,
-        delta=1 / len(loader),
-        norm=0.1,
-        criterion=criterion,
-        grad_sample_mode=mode,
-    )
-    model, optimizer, *own, loader = made
-    with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            for at, batch in enumerate(_in_parts(loader, optimizer) if mode == "hooks" else loader):
-                optimizer.zero_grad()
-                outputs = model(**inputs_of(batch))
-                loss = own[0](outputs[1], batch[3]) if own else outputs[0]
-                loss.backward()
-                optimizer.step()
-                if at > 0 and at % 4 == 0:
-                    print(f"{loss.item():.3f} {evaluated(model, others):.3f}")
-    return optimizer.noise_multiplier, [ledger]
+    target = {"epsilon": 7.5, "delta": 1 / len(loader), "norm": 0.1, "grad_sample_mode": mode}
+    inner = partial(torch.optim.AdamW, lr=5e-4, eps=1e-8)
+    model, optimizer, *own, loader = made_for(model.train(), inner, loader, criterion=nn.CrossEntropyLoss(), **target)
+    steps = count()
 
+    def loss(batch):
+        outputs = model(**inputs_of(batch))
+        (own[0](outputs[1], batch[3]) if own else outputs[0]).backward()
+        if next(steps) % 5 == 4:
+            evaluated(model, others)
 
-def _in_parts(loader, optimizer) -> Iterator[Any]:
-    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=8, optimizer=optimizer) as parts:
-        yield from parts
+    return trained(watch, (model, optimizer, loader), loss, batches=in_parts if mode == "hooks" else in_whole)
 
 
 @of(OPACUS + "tutorials/building_text_classifier.ipynb", STATED)
@@ -629,12 +582,10 @@ def lora_tutorial(watch):
 def _adaptive(watch, mended):
     """A Poisson batch needs more than ten records here, or Opacus refuses it."""
     model = convnet()
-    loader = DataLoader(pictures(), batch_size=RECORDS // 2, shuffle=True)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model, optimizer, criterion, loader = PrivacyEngineAdaptiveClipping(accountant="rdp").make_private(
         module=model,
-        optimizer=optimizer,
-        data_loader=loader,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=DataLoader(pictures(), batch_size=RECORDS // 2, shuffle=True),
         criterion=nn.CrossEntropyLoss(),
         noise_multiplier=1.0,
         max_grad_norm=10.0,
@@ -646,13 +597,9 @@ def _adaptive(watch, mended):
     )
     if mended:
         criterion.criterion.reduction = "none"
-    with watch(model, optimizer, loader) as ledger:
-        for _ in range(3):
-            for features, labels in loader:
-                optimizer.zero_grad()
-                criterion(model(features), labels).backward()
-                optimizer.step()
-    return optimizer.noise_multiplier, [ledger]
+    return trained(
+        watch, (model, optimizer, loader), lambda batch: criterion(model(batch[0]), batch[1]).backward(), passes=3
+    )
 
 
 ADAPTIVE = OPACUS + "opacus/utils/adaptive_clipping/README.md"
@@ -692,9 +639,7 @@ def _by_parts(watch, kind):
     )
     accountant = engine_of_opacus().accountant
     optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(sample_rate=rate))
-    with watch(model, optimizer, loader) as ledger:
-        ordinary(model, optimizer, loader)
-    return optimizer.noise_multiplier, [ledger]
+    return trained(watch, (model, optimizer, loader), classes(model))
 
 
 @of(OPACUS + "tutorials/intro_to_advanced_features.ipynb", 1.0)
@@ -733,37 +678,27 @@ def _of_scaled(layer, activations, backprops):
 def own_grad_sampler(watch):
     """Nobody saw whether these are the gradients of records: the program vouches for them."""
     data = TensorDataset(torch.randn(RECORDS, 6), torch.randint(0, 2, (RECORDS,)))
-    model = nn.Sequential(Scaled(6), nn.Linear(6, 2))
-    model, optimizer, loader = made_private(
-        model, torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(data, batch_size=BATCH), noise=1.0, norm=1.0
-    )
-    with watch(model, optimizer, loader) as ledger:
-        ordinary(model, optimizer, loader)
-    return optimizer.noise_multiplier, [ledger]
+    model, loader = nn.Sequential(Scaled(6), nn.Linear(6, 2)), DataLoader(data, batch_size=BATCH)
+    model, optimizer, loader = made_private(model, partial(torch.optim.SGD, lr=0.1), loader, 1.0, 1.0)
+    return trained(watch, (model, optimizer, loader), classes(model))
 
 
 @of(OPACUS + "opacus/privacy_engine.py, save_checkpoint and load_checkpoint", 1.0)
 def resumed(watch):
     """Another model is loaded from the checkpoint of the first; its watch says whose ledger it continues."""
-    file, ledgers = io.BytesIO(), []
+    file, ledgers, noise = io.BytesIO(), [], 0.0
+    inner = partial(torch.optim.SGD, lr=0.1, momentum=0.9)
     for again in (False, True):
-        model = convnet()
-        engine = engine_of_opacus()
-        model, optimizer, loader = engine.make_private(
-            module=model,
-            optimizer=torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
-            data_loader=DataLoader(pictures(), batch_size=BATCH),
-            noise_multiplier=1.0,
-            max_grad_norm=1.0,
-        )
+        engine, loader = engine_of_opacus(), DataLoader(pictures(), batch_size=BATCH)
+        made = model, optimizer, _ = made_private(convnet(), inner, loader, 1.0, 1.0)
         if again:
             file.seek(0)
             engine.load_checkpoint(path=file, module=model, optimizer=optimizer)
-        with watch(model, optimizer, loader, continues=ledgers[0] if again else None) as ledger:
-            ordinary(model, optimizer, loader, 1)
+        said = {"continues": ledgers[0] if again else None}
+        noise, (ledger,) = trained(watch, made, classes(model), passes=1, **said)
         engine.save_checkpoint(path=file, module=model, optimizer=optimizer)
         ledgers.append(ledger)
-    return optimizer.noise_multiplier, ledgers[1:]
+    return noise, ledgers[1:]
 
 
 # Others
@@ -786,30 +721,22 @@ class Described(Dataset):
 @of("adap/flower, Apache-2.0: examples/opacus/opacus_fl", {(1.0, RATE): 3 * 6})
 def flower_client(watch):
     """A client of federated learning: in each round a new model gets the mean of all; one pass; its weights go back."""
-    server, ledgers = {name: t.numpy() for name, t in convnet().state_dict().items()}, []
-    others = DataLoader(Described(pictures(40)), batch_size=32)
+    server, ledgers, noise = {name: t.numpy() for name, t in convnet().state_dict().items()}, [], 0.0
+    inner, others = partial(torch.optim.SGD, lr=0.001, momentum=0.9), DataLoader(Described(pictures(40)), batch_size=32)
     for _ in range(3):
         net = convnet()
         net.load_state_dict({name: torch.tensor(found) for name, found in server.items()})
-        model, optimizer, loader = made_private(
-            net,
-            torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9),
-            DataLoader(Described(pictures()), batch_size=BATCH, shuffle=True),
-            noise=1.0,
-            norm=1.0,
-        )
-        with watch(model, optimizer, loader, start="declared") as ledger:
-            model.train()
-            for batch in loader:
-                optimizer.zero_grad()
-                nn.CrossEntropyLoss()(model(batch["img"]), batch["label"]).backward()
-                optimizer.step()
+        loader = DataLoader(Described(pictures()), batch_size=BATCH, shuffle=True)
+        made = model, *_ = made_private(net, inner, loader, 1.0, 1.0)
+        own = classes(model)
+        loss = lambda batch, own=own: own((batch["img"], batch["label"]))  # noqa: E731
+        noise, found = trained(watch, made, loss, passes=1, start="declared")
         with torch.no_grad():
             print(sum(int((net(batch["img"]).argmax(1) == batch["label"]).sum()) for batch in others))
         sent = dict(zip(server, (t.numpy() for t in model.state_dict().values()), strict=True))
         server = {name: (found + sent[name]) / 2 for name, found in server.items()}
-        ledgers.append(ledger)
-    return optimizer.noise_multiplier, ledgers
+        ledgers += found
+    return noise, ledgers
 
 
 VIEWS = 2
@@ -919,15 +846,8 @@ def smartnoise_gan(watch):
     loader = DataLoader(data, batch_size=BATCH, shuffle=True, drop_last=True)
     generator = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 6))
     discriminator = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1), nn.Sigmoid())
-    discriminator, of_real, loader = made_private(
-        discriminator,
-        torch.optim.Adam(discriminator.parameters(), lr=4e-4),
-        loader,
-        noise=3.5,
-        norm=[1.0] * 4,
-        clipping="per_layer",
-        poisson_sampling=False,
-    )
+    inner, how = partial(torch.optim.Adam, lr=4e-4), {"clipping": "per_layer", "poisson_sampling": False}
+    discriminator, of_real, loader = made_private(discriminator, inner, loader, 3.5, [1.0] * 4, **how)
     of_made, criterion = torch.optim.Adam(generator.parameters(), lr=1e-4), nn.BCELoss()
     zeros, ones = torch.full((BATCH,), 0.0), torch.full((BATCH,), 1.0)
     with watch(discriminator, of_real, loader) as ledger:
@@ -956,31 +876,22 @@ def smartnoise_gan(watch):
 )
 def accumulated(watch):
     """Three shuffled batches for each step, by ``signal_skip_step``: a pass is one release, whatever is added up."""
-    model = convnet()
-    model, optimizer, loader = made_private(
-        model,
-        torch.optim.SGD(model.parameters(), lr=4, momentum=0.0, weight_decay=0.0),
-        DataLoader(pictures(), batch_size=BATCH, shuffle=True),
-        noise=1.2,
-        norm=1.0,
-        poisson_sampling=False,
-    )
-    others, criterion = DataLoader(pictures(40), 32), nn.CrossEntropyLoss()
+    loader, others = DataLoader(pictures(), batch_size=BATCH, shuffle=True), DataLoader(pictures(40), 32)
+    made = made_private(convnet(), partial(torch.optim.SGD, lr=4), loader, 1.2, 1.0, poisson_sampling=False)
+    model, optimizer, _ = made
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=EPOCHS)
-    with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            model.train()
-            batches = iter(loader)
-            for updates in range(1, RECORDS // BATCH + 1):
-                features, labels = next(batches)
-                optimizer.zero_grad()
-                criterion(model(features), labels).backward()
-                if updates % 3 != 0:
-                    optimizer.signal_skip_step()
-                optimizer.step()
-            schedule.step()
-            tested(model, others)
-    return optimizer.noise_multiplier, [ledger]
+    updates, own = count(1), classes(model)
+
+    def loss(batch):
+        own(batch)
+        if next(updates) % 3 != 0:
+            optimizer.signal_skip_step()
+
+    def after():
+        schedule.step()
+        tested(model, others)
+
+    return trained(watch, made, loss, after=after)
 
 
 class Flow(nn.Module):
@@ -1003,32 +914,18 @@ def _flow(watch, seed):
     if seed is not None:
         torch.manual_seed(seed)
     draw = torch.Generator().manual_seed(6)
-    train = DataLoader(torch.randn(RECORDS, 5, generator=draw), batch_size=BATCH, drop_last=True)
-    others = DataLoader(torch.randn(40, 5, generator=draw), batch_size=BATCH, drop_last=True)
-    model = Flow()
-    model, optimizer, train = made_private(
-        model,
-        torch.optim.Adam(model.parameters(), lr=1e-4, weight_decay=1e-6),
-        train,
-        noise=1.0,
-        norm=1.0,
-        poisson_sampling=False,
+    train, others = (
+        DataLoader(torch.randn(size, 5, generator=draw), batch_size=BATCH, drop_last=True) for size in (RECORDS, 40)
     )
-    best, waited = math.inf, 0
-    with watch(model, optimizer, train) as ledger:
-        for _ in range(EPOCHS):
-            model.train()
-            for batch in train:
-                loss = -model._module.log_probs(batch).mean()
-                loss.backward()
-                optimizer.step()
-                optimizer.zero_grad()
-            model.eval()
-            found = sum(-model._module.log_probs(batch).mean().item() for batch in others) / len(others)
-            best, waited = (found, 0) if found < best else (best, waited + 1)
-            if waited >= 30:
-                break
-    return optimizer.noise_multiplier, [ledger]
+    inner = partial(torch.optim.Adam, lr=1e-4, weight_decay=1e-6)
+    made = model, *_ = made_private(Flow(), inner, train, 1.0, 1.0, poisson_sampling=False)
+    inside = model._module
+
+    def after():
+        model.eval()
+        print(sum(-inside.log_probs(batch).mean().item() for batch in others) / len(others))
+
+    return trained(watch, made, lambda batch: (-inside.log_probs(batch).mean()).backward(), after=after, late=True)
 
 
 FLOW = "Privacy-Police/Differential-Privacy, MIT: normalizing_flows/train_dp.py"
@@ -1050,29 +947,22 @@ def _scheduled(watch, seed, by_hand):
     """Noise and clip norm that follow the epoch."""
     if seed is not None:
         torch.manual_seed(seed)
-    data = pictures()
-    model = convnet()
-    model, optimizer, loader = made_private(
-        model,
-        torch.optim.SGD(model.parameters(), lr=0.15, momentum=0),
-        DataLoader(data, batch_size=BATCH, shuffle=True),
-        noise=1.0,
-        norm=1.5,
-    )
+    data, others, rng = pictures(), DataLoader(pictures(40), 32), np.random.default_rng()
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True)
+    made = model, optimizer, _ = made_private(convnet(), partial(torch.optim.SGD, lr=0.15), loader, 1.0, 1.5)
     noise = LambdaNoise(optimizer, noise_lambda=lambda epoch: 2.0**epoch)
     norm = LambdaGradClip(optimizer, scheduler_function=lambda epoch: 0.5**epoch)
-    others, rng = DataLoader(pictures(40), 32), np.random.default_rng()
 
-    def drawn() -> Iterator[Any]:
+    def drawn(*_: Any) -> Iterator[Any]:
         for _ in range(int(1 / RATE)):
             yield data[np.nonzero(rng.binomial(1, RATE, len(data)))[0]]
 
-    with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            ordinary(model, optimizer, drawn() if by_hand else loader, 1, lambda: tested(model, others))
-            noise.step()
-            norm.step()
-    return optimizer.noise_multiplier, [ledger]
+    def after():
+        tested(model, others)
+        noise.step()
+        norm.step()
+
+    return trained(watch, made, classes(model), batches=drawn if by_hand else in_whole, after=after)
 
 
 DYNAMIC = "dynamic-dp/dynamic-dp, no licence stated: dp_mnist.py"
@@ -1133,17 +1023,13 @@ def causal_lora(watch):
     model.block, model.lm_head = LowRank(model.block, scale=4.0), LowRank(model.lm_head, scale=4.0)
     model.train()
     loader = DataLoader(data, batch_size=BATCH, collate_fn=_by_name, num_workers=1, drop_last=True)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, eps=1e-8)
-    model, optimizer, loader = made_for(model, optimizer, loader, epsilon=4.0, delta=1 / RECORDS, norm=1.0)
-    with watch(model, optimizer, loader) as ledger:
-        for _ in range(EPOCHS):
-            for batch in _in_parts(loader, optimizer):
-                inputs = batch["input_ids"]
-                optimizer.zero_grad(set_to_none=True)
-                model(inputs, labels=inputs).loss.backward()
-                optimizer.step()
-    torch.save(model.state_dict(), io.BytesIO())
-    return optimizer.noise_multiplier, [ledger]
+    inner = partial(torch.optim.AdamW, lr=1e-4, eps=1e-8)
+    made = model, *_ = made_for(model, inner, loader, 4.0, delta=1 / RECORDS, norm=1.0)
+
+    def loss(batch):
+        model(batch["input_ids"], labels=batch["input_ids"]).loss.backward()
+
+    return trained(watch, made, loss, batches=in_parts)
 
 
 class Autoencoder(nn.Module):
@@ -1189,32 +1075,23 @@ def _autoencoder(watch, seed):
         generator = torch.Generator().manual_seed(seed)
     data = TensorDataset(pictures(size=6).tensors[0].sigmoid(), pictures().tensors[1])
     loader = DataLoader(data, batch_size=BATCH, shuffle=True, generator=generator)
-    model, criterion = Autoencoder(), LossOfRecords()
-    kept = copy.deepcopy(model).eval().requires_grad_(False)
-    model, optimizer, criterion, loader = made_for(
-        model,
-        torch.optim.Adam(model.parameters(), lr=1e-3),
-        loader,
-        epsilon=8.0,
-        delta=1e-5,
-        norm=1.0,
-        criterion=criterion,
-        grad_sample_mode="ghost",
-    )
-    with watch(model, optimizer, loader) as ledger:
-        for epoch in range(1, EPOCHS + 1):
-            model.train()
-            criterion.criterion.weight = 0.02 * epoch / EPOCHS
-            for images, labels in loader:
-                outputs = model(images, labels)
-                loss = criterion(outputs, images)
-                optimizer.zero_grad(set_to_none=True)
-                loss.backward()
-                optimizer.step()
-                if not getattr(optimizer, "_is_last_step_skipped", False):
-                    _drawn_towards(kept, model)
-            torch.save({"model": model._module.state_dict(), "mean": kept.state_dict()}, io.BytesIO())
-    return optimizer.noise_multiplier, [ledger]
+    model, inner = Autoencoder(), partial(torch.optim.Adam, lr=1e-3)
+    kept, epochs = copy.deepcopy(model).eval().requires_grad_(False), count(1)
+    how = {"criterion": LossOfRecords(), "grad_sample_mode": "ghost"}
+    model, optimizer, criterion, loader = made_for(model, inner, loader, 8.0, delta=1e-5, norm=1.0, **how)
+
+    def in_epochs(*_: Any) -> Iterator[Any]:
+        criterion.criterion.weight = 0.02 * next(epochs) / EPOCHS
+        for batch in loader:
+            yield batch
+            if not getattr(optimizer, "_is_last_step_skipped", False):
+                _drawn_towards(kept, model)
+
+    def after():
+        torch.save({"model": model._module.state_dict(), "mean": kept.state_dict()}, io.BytesIO())
+
+    loss = lambda batch: criterion(model(*batch), batch[0]).backward()  # noqa: E731
+    return trained(watch, (model, optimizer, loader), loss, batches=in_epochs, after=after)
 
 
 OF_DIGITS = "Tomatoisawful/differential-privacy-dcgan, no licence stated: src/privacy_models/"
@@ -1244,9 +1121,8 @@ def clipped_weights(watch):
     critic = nn.Sequential(nn.Conv2d(1, 4, 4, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(64, 1))
     kept = copy.deepcopy(generator).eval().requires_grad_(False)
     of_made = torch.optim.Adam(generator.parameters(), lr=1e-4, betas=(0.0, 0.9))
-    critic, of_critic, loader = made_for(
-        critic, torch.optim.RMSprop(critic.parameters(), lr=5e-5), loader, epsilon=8.0, delta=1e-5, norm=1.0
-    )
+    inner = partial(torch.optim.RMSprop, lr=5e-5)
+    critic, of_critic, loader = made_for(critic, inner, loader, 8.0, delta=1e-5, norm=1.0)
     steps = 0
     with watch(critic, of_critic, loader) as ledger:
         for _ in range(EPOCHS):

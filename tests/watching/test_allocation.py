@@ -18,22 +18,8 @@ from reticent.training.randomness import SeededSource, Stream
 from reticent.watching import allocation
 from reticent.watching.allocation import RandomAllocation
 from reticent.watching.detectors.samplers import look_at
-from tests.watching.loops import (
-    BATCH,
-    NOISE,
-    RECORDS,
-    Loop,
-    by_hand,
-    in_parts,
-    nothing,
-    passes,
-    private,
-    reading,
-    records,
-    run,
-    update_by_hand,
-    watched,
-)
+from tests.watching.loops import Loop, nothing, passes, update_by_hand, watched
+from tests.watching.programs import BATCH, NOISE, RECORDS, by_hand, private, reading, records, run
 
 STEPS = RECORDS // BATCH
 
@@ -72,19 +58,6 @@ def test_the_law_of_the_draws(monkeypatch):
     mass = epochs * stats.binom.pmf(np.arange(13), 12, 0.2)
     keep = mass > 20
     assert stats.chi2.sf(np.sum((sizes - mass)[keep] ** 2 / mass[keep]), keep.sum()) > 1e-9
-
-
-def test_no_seed_of_the_program_repeats_the_draws():
-    generator = torch.Generator().manual_seed(3)
-    loader = rt.random_allocation(reading(generator=generator))
-    passes = []
-    for _ in range(2):
-        torch.manual_seed(3)
-        np.random.seed(3)
-        generator.manual_seed(3)
-        passes.append(list(loader.batch_sampler))
-    torch.seed()
-    assert passes[0] != passes[1]
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -145,10 +118,6 @@ def test_empty_batches_are_steps():
     assert ledger.mechanism().steps == 2 * RECORDS
 
 
-def test_a_memory_manager_splits_the_batches():
-    Loop(made=allocated, batches=in_parts(8, 2), draws=True, ran={"steps": 2 * STEPS}).check()
-
-
 def test_an_epoch_that_is_broken_off_counts_in_full():
     ledger = watched(*allocated(), how={"epochs": 4, "most": 2})
     assert ledger.ledger.segments[0].passes == 4
@@ -168,12 +137,6 @@ def test_batches_that_are_kept_for_all_epochs_are_not_drawn_anew():
     released = ledger.mechanism()
     whole = [part for part in getattr(released, "parts", (released,)) if part.sample_rate == 1.0]
     assert sum(part.steps for part in whole) >= 3 * STEPS  # with the first pass where a batch is larger than its draw
-
-
-def test_batches_that_are_added_up_get_nothing_for_sampling():
-    ledger = watched(*allocated(), how={"epochs": 2, "every": 2})
-    assert ledger.ledger.segments[0].batches == 2
-    assert ledger.mechanism() == DPSGD(NOISE, 1.0, 2, num_parameters=44, dataset_size=RECORDS)
 
 
 def test_a_watch_that_is_entered_for_each_epoch_and_a_second_loader():
@@ -213,12 +176,6 @@ def test_a_class_that_draws_otherwise_is_unknown():
         assert (seen.drawn, seen.source) == (Drawn.UNKNOWN, Source.UNKNOWN)
 
 
-def test_a_sampler_for_another_data_set_is_unknown():
-    seen = look_at(DataLoader(records(), batch_sampler=RandomAllocation(RECORDS - 1, STEPS)))
-    assert seen.drawn is Drawn.RANDOM_ALLOCATION
-    assert seen.dataset_size == RECORDS - 1
-
-
 class Endless(IterableDataset):
     """No positions."""
 
@@ -226,25 +183,20 @@ class Endless(IterableDataset):
         return iter(range(9))
 
 
-@pytest.mark.parametrize(
-    ("loader", "line"),
-    [
-        (lambda: records(), "loader must be a DataLoader that shuffles"),
-        (lambda: DataLoader(records(), batch_size=BATCH), "loader must be a DataLoader that shuffles"),
-        (lambda: DataLoader(records(), batch_size=None), "loader must be a DataLoader that shuffles"),
-        (lambda: DataLoader(Endless(), batch_size=2), "loader.dataset must be one with a length"),
-        (
-            lambda: reading(shuffle=None, sampler=RandomSampler(records(), replacement=True)),
-            "loader must be a DataLoader that shuffles",
-        ),
-        (
-            lambda: reading(shuffle=None, sampler=RandomSampler(records(), num_samples=9)),
-            "loader must be a DataLoader that shuffles",
-        ),
-        (lambda: private()[2], "loader must be a DataLoader that shuffles"),
-    ],
-)
-def test_other_loaders_are_refused_in_one_line(loader, line):
+SHUFFLES = "loader must be a DataLoader that shuffles"
+REFUSED = {
+    "no loader": (records, SHUFFLES),
+    "in order": (lambda: DataLoader(records(), batch_size=BATCH), SHUFFLES),
+    "no batches": (lambda: DataLoader(records(), batch_size=None), SHUFFLES),
+    "no length": (lambda: DataLoader(Endless(), batch_size=2), "loader.dataset must be one with a length"),
+    "some records": (lambda: reading(shuffle=None, sampler=RandomSampler(records(), num_samples=9)), SHUFFLES),
+    "private": (lambda: private()[2], SHUFFLES),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_loaders_are_refused_in_one_line(name):
+    loader, line = REFUSED[name]
     with pytest.raises(ParameterError, match=line) as error:
         rt.random_allocation(loader())
     assert "\n" not in str(error.value)

@@ -11,7 +11,7 @@ import pytest
 from reticent import facts
 from reticent.facts.steps import Drawn, Source
 from reticent.records.ledger import read_ledger
-from tests.watching.loops import NOISE
+from tests.watching.programs import NOISE
 
 ROOT = Path(__file__).parents[2]
 

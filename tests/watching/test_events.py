@@ -7,26 +7,12 @@ import io
 
 import pytest
 import torch
-from torch import nn
-from torch.utils.data import DataLoader, Sampler, TensorDataset
+from torch.utils.data import DataLoader, Sampler
 
 import reticent as rt
-from reticent import facts
 from reticent.watching.detectors.record_gradients import takers_of
-from tests.watching.loops import (
-    BATCH,
-    RECORDS,
-    Loop,
-    by_hand,
-    gradients_by_hand,
-    passes,
-    private,
-    records,
-    run,
-    update_by_hand,
-    void,
-    watched,
-)
+from tests.watching.loops import Loop, gradients_by_hand, passes, update_by_hand, void
+from tests.watching.programs import BATCH, RECORDS, by_hand, private, records, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -58,17 +44,6 @@ def test_samplers_of_the_program_draw_as_without_a_watch(kind):
     loader = lambda: DataLoader(records(), batch_sampler=kind())  # noqa: E731
     own = Loop(made=lambda: by_hand(loader=loader()), batches=passes(2))
     own.but(backward=gradients_by_hand, update=update_by_hand).check()
-
-
-def test_noise_of_one_number():
-    """torch keeps the second number of a pair, and its twister stays where it is."""
-    noise = torch.Generator()
-    noise.seed()
-    data = TensorDataset(torch.randn(RECORDS, 1), torch.randn(RECORDS, 1))
-    loader = DataLoader(data, batch_size=BATCH, shuffle=True)
-    made = private(loader, model=nn.Linear(1, 1, bias=False), noise_generator=noise)
-    seen = watched(*made[:3], nn.MSELoss())
-    assert facts.REPEATED_NOISE not in seen.ledger.faults
 
 
 def test_a_copy_of_a_ghost_model_clips_as_before():

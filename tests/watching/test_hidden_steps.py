@@ -13,7 +13,8 @@ import reticent as rt
 from reticent.adversaries import FinalModel
 from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.proofs import Claim
-from tests.watching.loops import RECORDS, Loop, passes, private, records
+from tests.watching.loops import Loop, passes
+from tests.watching.programs import RECORDS, private, records
 
 pytestmark = [
     pytest.mark.usefixtures("quick_documents"),

@@ -6,7 +6,7 @@ import pytest
 
 import reticent as rt
 from reticent import facts
-from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.records.ledger import RunLedger
 from reticent.watching import live, models, optimisers
 from reticent.watching.detectors.draws import Drawing, Draws
@@ -15,7 +15,8 @@ from reticent.watching.detectors.noise import DrawnNoise
 from reticent.watching.detectors.seeds import Seeds
 from reticent.watching.detectors.weights import Weights
 from reticent.watching.recorder import Recorder
-from tests.watching.loops import private, run, void, watched
+from tests.watching.loops import void, watched
+from tests.watching.programs import private, run
 
 
 def failing(*_, **__):
@@ -80,11 +81,3 @@ def test_a_risk_that_cannot_be_computed_is_at_most_one(monkeypatch, capsys):
     with rt.watch(*made[:3]) as seen:
         run(*made, epochs=1)
         assert seen.risk().advantage == 1.0
-
-
-def test_a_watch_without_steps_says_so_when_it_is_asked():
-    made = private()
-    with rt.watch(*made[:3]) as seen:
-        pass
-    with pytest.raises(ParameterError, match="at least one step, or"):
-        rt.certify(seen)

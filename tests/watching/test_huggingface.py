@@ -12,7 +12,8 @@ import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Drawn
 from reticent.kernel.errors import ArtifactError, ParameterError
-from tests.watching.loops import NOISE, RATE, RECORDS, most_that_fits, network, reading, records
+from tests.watching.loops import most_that_fits
+from tests.watching.programs import NOISE, RATE, RECORDS, network, reading, records
 
 transformers = pytest.importorskip("transformers")
 TOKENS, NORM = 5, 0.5

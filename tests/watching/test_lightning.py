@@ -9,7 +9,8 @@ import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Drawn
 from reticent.watching import loggers
-from tests.watching.loops import NOISE, RATE, most_that_fits, private
+from tests.watching.loops import most_that_fits
+from tests.watching.programs import NOISE, RATE, private
 
 lightning = pytest.importorskip("lightning")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the library takes a quarter of a minute

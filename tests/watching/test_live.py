@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from itertools import product
 
@@ -25,7 +24,8 @@ from reticent.watching.live import LiveRisk, quick_advantage
 from reticent.watching.models import fingerprint
 from reticent.watching.session import Watch
 from tests.conftest import some
-from tests.watching.loops import BATCH, NOISE, RATE, Loop, epsilon, network, passes, private, records, run, shuffled
+from tests.watching.loops import Loop, epsilon, passes
+from tests.watching.programs import BATCH, NOISE, RATE, network, private, records, run, shuffled
 
 pytestmark = [pytest.mark.usefixtures("quick_documents"), pytest.mark.filterwarnings("ignore:Full backward hook")]
 
@@ -36,43 +36,23 @@ def risk_of(mechanism) -> float:
     return rt.assess(mechanism)[0].measure(rt.advantage).value
 
 
-@pytest.fixture(scope="module")
-def stopped():
-    """An Opacus loop of 600 steps that is told to stop at an advantage."""
+def test_a_loop_stops_before_the_step_that_would_exceed():
+    """Of 600 steps; what was logged ends with the certificate, and the weights are those of the last step."""
     lines: list[str] = []
-    parts = private()
-    with rt.watch(
-        *parts[:3], stop_at=f"advantage={TARGET}", log=loggers.printed(write=lines.append), log_every=5
-    ) as seen:
-        run(*parts, epochs=100)
+    made, log = private(), loggers.printed(write=lines.append)
+    with rt.watch(*made[:3], stop_at=f"advantage={TARGET}", log=log, log_every=5) as seen:
+        run(*made, epochs=100)
         pytest.fail("the loop goes on")
-    return seen, lines, parts[0]
-
-
-def test_a_loop_stops_before_the_step_that_would_exceed(stopped):
-    seen, *_ = stopped
-    found = seen.ledger
-    assert risk_of(found) <= TARGET
-    assert risk_of(rt.DPSGD(NOISE, RATE, found.steps + 1)) > TARGET
-    assert found.weights_sha256 is not None
-    assert facts.ENDED_EARLY not in found.faults
-    assert facts.STOPPED_BEFORE_PLAN not in found.faults
+    found, steps = seen.ledger, seen.ledger.steps
+    assert risk_of(found) <= TARGET < risk_of(rt.DPSGD(NOISE, RATE, steps + 1))
+    assert fingerprint(made[0]) == found.weights_sha256
+    assert not {facts.ENDED_EARLY, facts.STOPPED_BEFORE_PLAN} & set(found.faults)
     assert seen.should_stop
     assert found.vouches()["planned-steps"] is Status.CHECKED
-
-
-def test_what_was_logged_ends_with_the_certificate(stopped):
-    seen, lines, _ = stopped
-    steps = seen.ledger.steps
     assert lines[-1].startswith(f"step {steps}: advantage ")
     assert lines[-1].endswith(f"stop: advantage={TARGET}")
     assert [int(line.split()[1][:-1]) for line in lines] == [*range(5, steps, 5), *([steps])]
     assert rt.certify(seen).verify().accepted
-
-
-def test_the_weights_are_those_of_the_last_step_that_counts(stopped):
-    seen, _, model = stopped
-    assert fingerprint(model) == seen.ledger.weights_sha256
 
 
 def test_a_loop_that_asks_ends_by_itself():
@@ -144,37 +124,25 @@ def stated(steps: int, planned: int | None) -> RunLedger:
     return told(steps, planned).ledger
 
 
-def test_a_stop_is_charged_at_the_planned_steps():
-    early = stated(30, 100)
-    assert (early.steps, early.mechanism().steps) == (30, 100)
-    assert facts.STOPPED_BEFORE_PLAN in early.faults
-    assert risk_of(early) == pytest.approx(risk_of(stated(100, None)), rel=1e-12, abs=0)
-    assert early.vouches()["planned-steps"] is Status.DECLARED
-    certificate = rt.certify(early)
-    assert certificate.certificate.mechanism["steps"] == 100
+PLANS = {
+    "a stop is charged at the planned steps": (100, 100, {facts.STOPPED_BEFORE_PLAN}, Status.DECLARED),
+    "as many as planned cost what they cost": (30, 30, set(), Status.DECLARED),
+    "more than planned all count and nobody vouches": (20, 30, {facts.MORE_THAN_PLANNED}, None),
+    "nothing planned": (None, 30, set(), None),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan(name):
+    planned, counted, said, status = PLANS[name]
+    found = stated(30, planned)
+    assert (found.steps, found.mechanism().steps) == (30, counted)
+    assert {facts.STOPPED_BEFORE_PLAN, facts.MORE_THAN_PLANNED} & set(found.faults) == said
+    assert found.vouches().get("planned-steps") is status
+    assert RunLedger.from_json(found.to_json()) == found
+    certificate = rt.certify(found)
+    assert certificate.certificate.mechanism["steps"] == counted
     assert certificate.verify().accepted
-    again = RunLedger.from_json(early.to_json())
-    assert again == early
-
-
-def test_as_many_as_planned_cost_what_they_cost():
-    whole = stated(30, 30)
-    assert whole.mechanism().steps == 30
-    assert facts.STOPPED_BEFORE_PLAN not in whole.faults
-    assert whole.vouches()["planned-steps"] is Status.DECLARED
-
-
-def test_more_than_planned_all_count_and_nobody_vouches():
-    more = stated(30, 20)
-    assert more.mechanism().steps == 30
-    assert facts.MORE_THAN_PLANNED in more.faults
-    assert "planned-steps" not in more.vouches()
-
-
-def test_nothing_planned_is_left_out_of_the_file():
-    found = stated(3, None)
-    assert "facts" not in json.loads(found.to_json())
-    assert "planned-steps" not in found.vouches()
 
 
 def test_a_forged_plan_is_refused():
@@ -253,28 +221,6 @@ def test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof():
     displacing = tuple(rt.DPSGD(8.0, 0.9, 1, sampler=FixedSize()) for _ in range(5))
     for release in (person, rt.Ledger(parts), rt.Ledger((rt.DPSGD(50.0, 0.9, 1), *displacing))):
         assert quick_advantage(release)[0] >= risk_of(release) - 1e-9
-
-
-def test_a_look_without_noise_and_with_a_fault():
-    assert quick_advantage(rt.DPSGD(0.0, 0.5, 4))[0] == pytest.approx(1 - 0.5**4, rel=1e-12, abs=0)
-    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
-    with rt.watch(model, sampler="poisson") as seen:
-        seen.step(noise_multiplier=4.0, sample_rate=1.0)
-        assert seen.risk().advantage == 1.0
-
-
-def test_a_look_takes_milliseconds_and_is_kept():
-    with rt.watch(network(), sampler="poisson", planned_steps=4000) as seen:
-        seen.step(noise_multiplier=1.1, sample_rate=0.01)
-        seen.risk()
-        spent = []
-        for _ in range(40):
-            seen.step(noise_multiplier=1.1, sample_rate=0.01)
-            begun = time.process_time()
-            first = seen.risk()
-            spent.append(time.process_time() - begun)
-            assert seen.risk() == first
-    assert sorted(spent)[20] < 0.05
 
 
 def test_a_look_says_what_it_knows():

@@ -8,7 +8,7 @@ import reticent as rt
 from reticent.kernel.errors import UnsupportedError
 from reticent.watching import loggers
 from reticent.watching.session import Watch
-from tests.watching.loops import network
+from tests.watching.programs import network
 
 
 def stated(steps, after=lambda: None, **options) -> Watch:

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import reticent as rt
-from reticent import facts
 from reticent.kernel.errors import ParameterError
-from tests.watching.loops import NOISE, faults, network, private, run
+from tests.watching.loops import faults
+from tests.watching.programs import NOISE, network, private, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -58,14 +58,3 @@ def test_what_is_said_within_the_block_is_refused_outside(name):
             pytest.fail(f"{when} the block")
         with seen:
             run(*made, epochs=1)
-
-
-def test_two_models_side_by_side():
-    made, other = private(), private()
-    with rt.watch(*made[:3]) as one, rt.watch(*other[:3]) as two:
-        run(*made)
-        run(*other)
-    for seen in (one, two):
-        assert facts.OTHER_MODEL in seen.ledger.faults
-        assert not faults(seen)
-        assert seen.mechanism().steps == 12

@@ -8,7 +8,8 @@ import pytest
 
 from reticent import facts
 from reticent.watching.optimisers import release_of
-from tests.watching.loops import NOISE, private, watched
+from tests.watching.loops import watched
+from tests.watching.programs import NOISE, private
 
 
 def adaptive_noise(adjusted, nominal, size):

@@ -11,10 +11,11 @@ import torch
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
-from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.proofs import Status
 from reticent.watching.secure_noise import normal
-from tests.watching.loops import NOISE, Loop, as_class, coins, network, passes, private, run
+from tests.watching.loops import Loop, passes
+from tests.watching.programs import NOISE, as_class, coins, private, run
 
 KINDS = {"flat": {}, "ghost": {"mode": "ghost"}, "per layer": {"clipping": "per_layer"}}
 
@@ -49,13 +50,6 @@ def test_it_is_normal_and_never_the_same():
     halves = drawn[:65_536], drawn[65_536:131_072]  # the two numbers of each pair
     assert abs(float(torch.corrcoef(torch.stack(halves))[0, 1])) < 0.02
     assert not torch.equal(drawn, normal((200_001,), 3.0, torch.float64, torch.device("cpu")))
-
-
-def test_it_is_for_private_optimizers():
-    with pytest.raises(ParameterError, match="make_private"):
-        rt.secure_noise(torch.optim.SGD(network().parameters(), lr=0.1))
-    with pytest.raises(UnsupportedError, match="adaptive"):
-        rt.secure_noise(private(clipping="adaptive")[1])
 
 
 def test_another_method_of_the_object_is_refused():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import math
 import warnings
 
 import pytest
@@ -21,28 +20,10 @@ from reticent import facts
 from reticent.facts.steps import Drawn, Source
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms import DPSGD
-from reticent.records.ledger import RunLedger
 from reticent.samplers import Shuffled
 from reticent.watching.models import fingerprint
-from tests.watching.loops import (
-    BATCH,
-    NOISE,
-    RATE,
-    RECORDS,
-    Loop,
-    by_hand,
-    epsilon,
-    network,
-    parts,
-    passes,
-    private,
-    reading,
-    run,
-    shuffled,
-    update_by_hand,
-    void,
-    watched,
-)
+from tests.watching.loops import Loop, parts, passes, update_by_hand, void, watched
+from tests.watching.programs import BATCH, NOISE, RATE, RECORDS, by_hand, network, private, reading, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook", "ignore:Secure RNG turned off")
 
@@ -84,13 +65,6 @@ def one_layer(mode, wrap):
 @pytest.mark.parametrize("name", LOOPS)
 def test_session(name):
     LOOPS[name].check()
-
-
-def test_a_shuffled_loader_counts_passes():
-    seen = watched(*shuffled(norm=5.0))
-    exact = rt.assess(rt.Gaussian(NOISE, 2))[0].curve
-    assert epsilon(seen) == pytest.approx(rt.epsilon_at_delta(exact, 1e-5), rel=1e-6, abs=0)
-    assert seen.mechanism().max_grad_norm == 5.0
 
 
 def test_noise_and_rate_that_change_are_seen():
@@ -145,30 +119,6 @@ def test_after_the_block_nothing_is_left_behind():
         rt.certify(seen)
     with pytest.raises(ParameterError, match="Opacus's optimizer is watched"), rt.watch(*made[:3]) as ledger:
         ledger.step(noise_multiplier=1.0)
-
-
-def test_a_loop_that_fails_leaves_a_ledger_without_weights():
-    made = private()
-
-    def fail(step):
-        if step == 3:
-            raise KeyboardInterrupt
-
-    watch = rt.watch(*made[:3])
-    with pytest.raises(KeyboardInterrupt), watch:
-        run(*made, after=fail)
-    assert watch.ledger.steps == 3
-    assert watch.ledger.weights_sha256 is None
-    assert facts.ENDED_EARLY in watch.ledger.faults
-
-
-def test_a_ledger_survives_its_file(tmp_path):
-    ledger = watched(*private())
-    ledger.save(tmp_path / "ledger.json")
-    again = RunLedger.from_json((tmp_path / "ledger.json").read_bytes())
-    assert again == ledger.ledger
-    assert math.isclose(again.diagnostics.seconds, ledger.ledger.diagnostics.seconds)
-    assert "diagnostics" not in again.public()
 
 
 def touched():

@@ -10,7 +10,8 @@ import torch
 
 from reticent import facts
 from reticent.watching.steps import SeenStep, Steps
-from tests.watching.loops import NOISE, RATE, Loop, network, passes, private, reading
+from tests.watching.loops import Loop, passes
+from tests.watching.programs import NOISE, RATE, network, private, reading
 
 DIVISOR = {facts.PRIVATE_DIVISOR}
 
@@ -102,8 +103,8 @@ LOOPS |= {
 }
 LOOPS |= {
     f"Opacus that divides by the realised batch, {drawn}": Loop(
-        made=lambda poisson=poisson: private(reading(), poisson_sampling=poisson),
-        batches=passes(2),  # all of one size, which tells nothing, once in 1e11 runs
+        made=lambda poisson=poisson: private(reading(size=50), poisson_sampling=poisson),
+        batches=passes(4),  # all of one size, which tells nothing, once in 1e9 runs
         before=realised,
         errors=DIVISOR if poisson else set(),
         beside=True,

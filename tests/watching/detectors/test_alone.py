@@ -7,25 +7,13 @@ from functools import partial
 
 import pytest
 import torch
-from opacus import GradSampleModule
 from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 from torch.utils.data import DataLoader, TensorDataset
 
 from reticent import facts
-from tests.watching.loops import (
-    BATCH,
-    NOISE,
-    RATE,
-    Centred,
-    Loop,
-    by_hand,
-    faults,
-    network,
-    private,
-    update_stated,
-    void,
-)
+from tests.watching.loops import Loop, update_stated, void
+from tests.watching.programs import BATCH, NOISE, RATE, Centred, Net, by_hand, network, private
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -53,14 +41,12 @@ def contrast(rows):
     return torch.logsumexp(unit @ unit.T, 1)
 
 
-class TwoOutputs(nn.Module):
-    def __init__(self, hidden=lambda h: h):
-        super().__init__()
-        self.first, self.second, self.hidden = nn.Linear(4, 6), nn.Linear(6, 2), hidden
+def two_outputs(hidden=lambda h: h):
+    def forward(net, x):
+        h = net.first(x)
+        return {"logits": net.second(torch.tanh(h)), "hidden": hidden(h)}
 
-    def forward(self, x):
-        h = self.first(x)
-        return {"logits": self.second(torch.tanh(h)), "hidden": self.hidden(h)}
+    return Net(forward, first=nn.Linear(4, 6), second=nn.Linear(6, 2))
 
 
 class Nested(nn.Module):
@@ -69,18 +55,12 @@ class Nested(nn.Module):
         self.inner = nn.ModuleDict({"body": nn.ModuleDict({"net": network()})})
 
 
-class Bags(nn.Module):
+def bags():
     """The features of five records become one."""
-
-    def __init__(self):
-        super().__init__()
-        self.net = network()
-
-    def forward(self, x):
-        return self.net(x.reshape(-1, 5, 4).mean(1))
+    return Net(lambda net, x: net.inner(x.reshape(-1, 5, 4).mean(1)), inner=network())
 
 
-def two_outputs(share):
+def of_two(share):
     return lambda out, labels: cross_entropy(out["logits"], labels) + share * contrast(out["hidden"]).mean()
 
 
@@ -109,6 +89,12 @@ SHARES = torch.full((BATCH,), 1 / BATCH)
 def sum_of_another(toy, loss):
     """The loss of another model first."""
     nn.Linear(2, 1)(torch.ones(3, 2)).sum().backward()
+    loss.backward()
+
+
+def penalty_first(toy, loss):
+    """Two backward passes, of which the first knows no record."""
+    sum(p.square().sum() for p in toy.model.parameters()).backward()
     loss.backward()
 
 
@@ -147,35 +133,26 @@ def with_mixing_loss(mode):
     return model, optimizer, loader, criterion
 
 
-def near(toy):
-    (toy.model(toy.features) - toy.model(toy.features + 0.1)).square().mean(1).mean().backward()
-
-
 def encodes(toy):
     """Features that are trained outside of the model."""
     toy.encoder = nn.Linear(4, 4)
     toy.beside = torch.optim.SGD(toy.encoder.parameters(), lr=0.1)
 
 
-def of_mean(toy):
-    """A mean that names what it is of."""
-    torch.mean(input=cross_entropy(toy.model(toy.features), toy.labels, reduction="none")).backward()
-
-
 LOOPS = {
     "two outputs of which each is straight in the other": mixes(
-        lambda: TwoOutputs(lambda h: h[:, :2]), lambda out, _: (out["logits"][0] * out["hidden"][1]).sum()
+        lambda: two_outputs(lambda h: h[:, :2]), lambda out, _: (out["logits"][0] * out["hidden"][1]).sum()
     ),
     "batch statistics in evaluation mode": mixes(statistics, cross_entropy),
     "the loss of another model first": mixes(network, centred_loss(1), backward=sum_of_another),
+    "a penalty on the weights first": mixes(network, centred_loss(1), backward=penalty_first),
     "the loss of another model with other records": mixes(network, cross_entropy, backward=mean_of_another, far=False),
-    "records that become one": mixes(Bags, lambda out, labels: cross_entropy(out, labels[::5])),
+    "records that become one": mixes(bags, lambda out, labels: cross_entropy(out, labels[::5])),
     "a layer that mixes": mixes(deep(Centred), cross_entropy),
     "dropout": mixes(deep(dropout=0.5), cross_entropy, far=False),
     "a loss that mixes": mixes(deep(), spread),
     "a sum": mixes(deep(), nn.CrossEntropyLoss(reduction="sum"), far=False),
     "a loss by hand": mixes(deep(), lambda out, labels: (out[:, 0] - labels).square().mean(), far=False),
-    "two passes that are compared": Loop(backward=near, errors=MIXED),
     "features that are trained outside of the model": Loop(
         enters=encodes,
         forward=lambda toy, rows: toy.model(toy.encoder(rows)),
@@ -183,7 +160,6 @@ LOOPS = {
         errors={facts.TRAINED_OUTSIDE},
         notes={facts.OTHER_MODEL},
     ),
-    "a mean that names what it is of": Loop(backward=of_mean),
     "a backward pass that nobody saw": Loop(
         backward=lambda toy: torch.autograd.backward(toy.criterion(toy.model(toy.features), toy.labels)),
         notes={facts.NOT_LOOKED_AT},
@@ -192,9 +168,9 @@ LOOPS = {
 for far in (True, False):
     which = "mixed" if far else "fine"
     LOOPS |= {
-        f"a second output, {which}": mixes(TwoOutputs, two_outputs(far), far=far),
+        f"a second output, {which}": mixes(two_outputs, of_two(far), far=far),
         f"the mean of a second output, {which}": mixes(
-            lambda far=far: TwoOutputs(lambda h: h - far * h.mean(0)),
+            lambda far=far: two_outputs(lambda h: h - far * h.mean(0)),
             lambda out, _: out["hidden"].abs().mean(),
             far=far,
         ),
@@ -214,7 +190,7 @@ for far in (True, False):
     }
     LOOPS |= {
         f"a second output in a loop of Opacus, {which}, {mode}": Loop(
-            made=lambda mode=mode, far=far: (*private(model=TwoOutputs(), mode=mode)[:3], two_outputs(float(far))),
+            made=lambda mode=mode, far=far: (*private(model=two_outputs(), mode=mode)[:3], of_two(float(far))),
             errors=MIXED if far else set(),
         )
         for mode in ("hooks", "functorch", "ew")
@@ -330,25 +306,7 @@ def test_rows_without_records(name):
     MADE_ROWS[name].check()
 
 
-def test_what_is_not_named_has_its_remedy():
-    (fault,) = faults(adversarial(named=False).watched()[0])
-    assert "ledger.no_records()" in fault.remedy
-
-
 def test_fewer_made_rows_than_records_in_some_steps():
     noise = torch.randn(24, 4)
     seen, _ = pair(second=lambda x: noise[: len(x)] + 0.0 * torch.randn(1)).watched()
     assert void(seen) == (max(seen.ledger.diagnostics.batch_sizes) > 24)
-
-
-def test_opacus_clips_the_pair_to_one_norm():
-    """What the fact rests on: gradients of both passes are added row by row before they are clipped."""
-    model = GradSampleModule(network(), loss_reduction="sum")
-    real, made = torch.randn(5, 4), torch.randn(5, 4)
-    (model(real).square().sum() + model(made).square().sum()).backward()
-    both = [p.grad_sample.clone() for p in model.parameters()]
-    for row in range(5):
-        alone = network()
-        (alone(real[row : row + 1]).square().sum() + alone(made[row : row + 1]).square().sum()).backward()
-        for one, p in zip(both, alone.parameters(), strict=True):
-            torch.testing.assert_close(one[row], p.grad, rtol=1e-4, atol=1e-6)

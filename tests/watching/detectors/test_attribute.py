@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -16,18 +14,8 @@ from reticent.adversaries.attribute.terms import mask_term
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.sensitivity import SensitiveAttribute
 from reticent.watching.sensitive import Sensitive
-from tests.watching.loops import (
-    NOISE,
-    Loop,
-    in_parts,
-    network,
-    passes,
-    private,
-    reading,
-    records,
-    run,
-    shuffled,
-)
+from tests.watching.loops import Loop, passes
+from tests.watching.programs import NOISE, network, private, reading, records, run, shuffled
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook", "ignore:Secure RNG", "ignore:Optimal order"),
@@ -105,18 +93,6 @@ def test_weights_are_bit_identical_with_and_without(mode):
             run(*made, epochs=1)
         weights.append([p.detach().clone() for p in made[0].parameters()])
     assert all(torch.equal(a, b) for a, b in zip(*weights, strict=True))
-
-
-def test_virtual_steps_are_measured_whole():
-    found = []
-    for read in (passes(1), in_parts(4)):
-        made = private(norm=NORM)
-        torch.manual_seed(3)
-        with rt.watch(*made[:3], sensitive=ATTRIBUTE) as ledger:
-            Loop(batches=read).run(made, ledger)
-        found.append(ledger.sensitivity)
-    assert found[0].steps == found[1].steps
-    assert math.isclose(found[0].squared_change, found[1].squared_change, rel_tol=0.5)
 
 
 def test_the_certificate_has_the_attribute_and_its_public_part_has_not(tmp_path):

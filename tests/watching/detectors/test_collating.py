@@ -12,7 +12,8 @@ from reticent import facts
 from reticent.watching.detectors.base import Loop as Watched
 from reticent.watching.detectors.base import Said
 from reticent.watching.detectors.collating import Collating
-from tests.watching.loops import Loop, mixup, noisy, private, reading, standardised
+from tests.watching.loops import Loop
+from tests.watching.programs import mixup, noisy, private, reading, standardised
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -43,12 +44,6 @@ def sorted_by_label(records):
     return [part[places] for part in batch]
 
 
-def in_any_order(records):
-    batch = default_collate(records)
-    places = torch.randperm(len(batch[1]))
-    return [part[places] for part in batch]
-
-
 def by_fives(records):
     """Means of five records."""
     x, y = default_collate(records)
@@ -69,10 +64,8 @@ LOOPS = {
     ),
     "means of several records": Loop(**row(by_fives, poisson_sampling=False), errors=MIXED),
     "noise for each record": Loop(**row(Collate(noisy))),
-    "a function of each record": Loop(**row(Collate(torch.tanh))),
     "rows that are filled up": Loop(**row(padded)),
     "records in the order of their labels": Loop(**row(sorted_by_label)),
-    "records in any order": Loop(**row(in_any_order)),
 }
 
 

@@ -9,7 +9,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 from torch.utils.data import DataLoader, TensorDataset
 
 from reticent import facts
-from tests.watching.loops import BATCH, RECORDS, Loop, by_hand, network, private, reading, records, update_stated
+from tests.watching.loops import Loop, update_stated
+from tests.watching.programs import BATCH, RECORDS, by_hand, network, private, reading, records
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

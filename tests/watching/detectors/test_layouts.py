@@ -11,7 +11,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from reticent import facts
 from reticent.facts import Fact
 from reticent.watching.detectors.layouts import look_at_layouts
-from tests.watching.loops import Loop, private
+from tests.watching.loops import Loop
+from tests.watching.programs import private
 
 RECORDS = 12
 MANY = 48  # so many that no batch is empty: functorch cannot take one
@@ -87,7 +88,6 @@ def made(order=plain, padding=0, mode="hooks", frozen=False):
 INPUT, GRADIENTS = {facts.PERMUTED_INPUT}, {facts.PERMUTED_GRADIENTS}
 LOOPS = {
     "plain": Loop(made=made),
-    "channels last": Loop(made=partial(made, channels_last), notes=GRADIENTS, never=INPUT),
     "channels last, padded": Loop(made=partial(made, channels_last, 1), notes=GRADIENTS, never=INPUT),
     "channels last, padded, ghost": Loop(
         made=partial(made, channels_last, 1, "ghost"), errors=INPUT, may={facts.UNCLIPPED}
@@ -95,7 +95,6 @@ LOOPS = {
     "channels last, functorch": Loop(made=partial(made, channels_last, 0, "functorch"), never=GRADIENTS),
     "channels last, frozen": Loop(made=partial(made, channels_last, frozen=True), never=GRADIENTS),
     "records last": Loop(made=partial(made, records_last), errors=INPUT),
-    "records last, padded": Loop(made=partial(made, records_last, 1), never=GRADIENTS),  # it is copied into plain order
 }
 LOOPS |= {
     f"expanded weights, {order.__name__}": Loop(made=partial(made, order, mode="ew"), never=GRADIENTS)

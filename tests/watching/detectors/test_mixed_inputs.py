@@ -12,7 +12,8 @@ from torch.utils.data import DataLoader, TensorDataset, default_collate
 
 from reticent import facts
 from reticent.watching.detectors.mixed_inputs import Yielded
-from tests.watching.loops import BATCH, RECORDS, Loop, mixup, noisy, private, reading, records, shuffled, standardised
+from tests.watching.loops import Loop
+from tests.watching.programs import BATCH, RECORDS, Net, mixup, noisy, private, reading, records, standardised
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -142,24 +143,13 @@ def grouped(change, data=None, size=BATCH, first=0, **options):
     return Loop(made=made, backward=backward)
 
 
-class Pair(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(8, 1)
-
-    def forward(self, one, other):
-        return self.layer(torch.cat([one, other], 1))
+def pair():
+    return Net(lambda net, one, other: net.layer(torch.cat([one, other], 1)), layer=nn.Linear(8, 1))
 
 
 def pairs(toy):
     x, y = toy.features, toy.labels
     mse_loss(toy.model(x[::2], x[1::2])[:, 0], y[::2].float()).backward()
-
-
-def in_fours(toy):
-    for part in range(0, max(1, len(toy.labels)), 4):
-        outputs = toy.model(toy.features[part : part + 4])
-        toy.criterion(outputs, toy.labels[part : part + 4]).backward()
 
 
 def hooked(hook):
@@ -205,12 +195,7 @@ LOOPS |= {
         **hooked(lambda layer, got, gave: gave - gave.mean(0, keepdim=True)), errors=MIXED
     ),
     "a hook of a layer": Loop(**hooked(lambda layer, got, gave: 2.0 * gave)),
-    "batches of another data set": Loop(
-        enters=lambda toy: setattr(toy, "other", reading(TensorDataset(torch.randn(RECORDS, 4)))),
-        before=lambda toy: next(iter(toy.other)),
-    ),
-    "pairs of records": Loop(made=lambda: private(model=Pair(), poisson_sampling=False), backward=pairs, errors=MIXED),
-    "parts of a batch": Loop(made=shuffled, backward=in_fours),
+    "pairs of records": Loop(made=lambda: private(model=pair(), poisson_sampling=False), backward=pairs, errors=MIXED),
     "all records in one step": grouped(averaged, size=RECORDS, poisson_sampling=False).but(errors=MIXED),
     "a person that is an item": grouped(lambda x, y: (x.mean(1), y), persons),
     "as many records as features": grouped(twos, as_many_features, poisson_sampling=False).but(errors=MIXED),
@@ -242,29 +227,6 @@ def test_a_hook_that_writes_down_what_it_sees_is_not_called_for_a_look():
     calls = []
     seen, _ = Loop(**hooked(lambda layer, got, gave: calls.append(float(gave.sum())))).watched()
     assert len(calls) == len(seen)
-
-
-def test_after_a_batch_with_fewer_records_than_rows():
-    """Seven records of seven persons explain no eight rows: those are of the ten records that came after."""
-    data = records()
-    seen = Yielded(DataLoader(data))
-    for few in (range(7), range(10)):
-        seen.gave(default_collate([data[k] for k in few]))
-    x = default_collate([data[k] for k in range(10)])[0]
-    rows = torch.cat([x[:6], x[6:8].mean(0, keepdim=True), x[8:].mean(0, keepdim=True)])
-    assert seen.grouped([rows], 8)
-    assert not seen.grouped([x[:8]], 8)
-
-
-def test_after_a_batch_with_as_many_records_as_tensors():
-    """Two records, features and labels: what the model reads afterwards is the mean of ten others."""
-    data = records()
-    seen = Yielded(DataLoader(data))
-    for few in (range(2), range(2, 12)):
-        seen.gave(default_collate([data[k] for k in few]))
-    ten, two = (default_collate([data[k] for k in few])[0] for few in (range(2, 12), range(2)))
-    assert seen.grouped([ten.mean(0, keepdim=True)], 1)
-    assert not seen.grouped([two[1:]], 1)
 
 
 @pytest.mark.parametrize("ahead", [False, True])

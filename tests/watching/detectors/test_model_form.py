@@ -16,7 +16,8 @@ from reticent.kernel.proofs import Status
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.records.ledger import RunLedger
 from reticent.watching.session import Watch
-from tests.watching.loops import BATCH, RECORDS, Loop, Made, Toy, private, reading
+from tests.watching.loops import Loop, Toy
+from tests.watching.programs import BATCH, RECORDS, Made, private, reading
 
 Loss = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -95,35 +96,6 @@ class TestRecognised:
         found = form(nn.Sequential(*backbone, nn.ReLU(), nn.Linear(6, 3, bias=False)))
         assert (found.kind, found.dimension, found.features) == (Gradients.LINEAR_HEAD, 6, "same")
 
-    def test_one_output_may_push_either_way(self) -> None:
-        """Nobody sees the loss: a squared error turns the gradient round, so it is not one direction."""
-
-        def squared(model: nn.Module, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-            return (model(features)[:, 0] - labels).square().mean()
-
-        for outputs, loss in ((1, squared), (3, plain)):
-            assert form(head(outputs), loss).kind is Gradients.LINEAR_HEAD
-
-    def test_a_penalty_on_the_weights_does_not_get_in(self) -> None:
-        """Opacus takes gradients from what the layer's output wants: a penalty in the loss changes none of them."""
-        got: list[tuple[torch.Tensor, torch.Tensor]] = []
-
-        def penalised(model: nn.Module, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-            weight: Any = next(model.parameters())
-            found = []
-            for strength in (100.0, 0.0):
-                weight.grad_sample = None
-                (cross_entropy(model(features), labels) + strength * weight.square().sum()).backward()
-                found.append(weight.grad_sample.clone())
-            got.append((found[0], found[1]))
-            weight.grad_sample = None
-            return plain(model, features, labels)
-
-        watched(head(), penalised)
-        assert got
-        for with_it, without in got:
-            assert with_it.numpy() == pytest.approx(without.numpy(), rel=1e-4, abs=1e-6)
-
 
 class TestNotBelieved:
     @pytest.mark.parametrize(
@@ -195,14 +167,6 @@ class TestNotBelieved:
 
         assert form(head(), moving, records=records).features == "not-seen"
 
-    def test_a_backbone_of_ones_own(self) -> None:
-        class Noisy(nn.Module):
-            def forward(self, x: torch.Tensor) -> torch.Tensor:
-                return x + torch.rand_like(x)
-
-        found = form(nn.Sequential(Noisy(), head()))
-        assert (found.kind, found.features) == (Gradients.LINEAR_HEAD, "not-seen")
-
 
 def test_other_loops_were_not_looked_at() -> None:
     model = head()
@@ -211,22 +175,3 @@ def test_other_loops_were_not_looked_at() -> None:
         optimizer.step()
         watch.step(noise_multiplier=1.0)
     assert watch.ledger.gradients is None
-
-
-def test_a_penalty_gets_through_ghost_clipping() -> None:
-    """Why that mode is not believed: Opacus measures norms at the layers, and scales the whole loss of a record."""
-
-    class Penalised(nn.CrossEntropyLoss):
-        def forward(self, given: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-            return super().forward(given, labels) + 50.0 * model.weight.square().sum()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = head()
-        wrapped, optimizer, _, criterion = private(model=model, mode="ghost")
-        criterion.criterion = Penalised(reduction="none")
-        features, label = data()[0]
-        criterion(wrapped(features[None]), label[None]).backward()
-        optimizer.accumulate()
-    assert optimizer.max_grad_norm == 1.0
-    assert float(model.weight.summed_grad.norm()) > 10.0

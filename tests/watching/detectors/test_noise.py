@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 from functools import partial
 
-import opacus.optimizers.optimizer as inside
 import pytest
 import torch
 from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
@@ -16,22 +15,8 @@ from torch import nn
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
-from tests.watching.loops import (
-    BATCH,
-    NOISE,
-    Loop,
-    as_class,
-    coins,
-    faults,
-    in_parts,
-    network,
-    nothing,
-    passes,
-    private,
-    run,
-    void,
-    watched,
-)
+from tests.watching.loops import Loop, in_parts, nothing, passes, void
+from tests.watching.programs import BATCH, NOISE, as_class, coins, network, private, run
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -123,13 +108,6 @@ def in_numbers(self):
         _mark_as_processed(p.summed_grad)
 
 
-def in_tensors(self):
-    for p in self.params:
-        deviation = torch.full_like(p.summed_grad, self.noise_multiplier * self.max_grad_norm)
-        p.grad = (p.summed_grad + torch.normal(torch.zeros_like(deviation), deviation)).view_as(p)
-        _mark_as_processed(p.summed_grad)
-
-
 def of_opacus(self):
     for p in self.params:
         drawn = _generate_noise(self.noise_multiplier * self.max_grad_norm, p.summed_grad, self.generator)
@@ -216,17 +194,18 @@ def enlarge_sums(toy):
         p.summed_grad.mul_(10.0)
 
 
-def enlarged_by_parts(toy):
-    toy.optimizer.clip_and_accumulate()
-    for p in toy.optimizer.params:
-        p.summed_grad.mul_(3)
-    toy.optimizer.add_noise()
-    toy.optimizer.scale_grad()
-    toy.inner.step()
+def by_parts(before=nothing, after=nothing):
+    """The parts of a step one by one, and what is done before the noise and after it."""
 
+    def step(toy):
+        toy.optimizer.clip_and_accumulate()
+        before(toy)
+        toy.optimizer.add_noise()
+        after(toy)
+        toy.optimizer.scale_grad()
+        toy.inner.step()
 
-def laplace(std, reference, *args, **kwargs):
-    return torch.distributions.Laplace(0.0, 0.75 * std).sample(reference.shape)
+    return step
 
 
 def frozen(toy):
@@ -248,24 +227,11 @@ SAME = {name: (lambda self, *given, own=OWN[name]: own(self, *given)) for name i
 LOOPS = {
     "half of the noise in few numbers": Loop(made=of_few(add_noise=half), errors=TOO_LITTLE),
     "less noise in later steps": Loop(made=mine(add_noise=late), batches=passes(2), errors=TOO_LITTLE),
+    "noise replaced between two entries": Loop(
+        batches=passes(2), entries=2, away=lambda toy: on_object(toy.optimizer, add_noise=quiet), errors=TOO_LITTLE
+    ),
     "noise replaced on the object": Loop(made=mine(on_object, add_noise=quiet), errors=TOO_LITTLE),
     "clipping replaced on the object": Loop(made=mine(on_object, clip_and_accumulate=tenfold_sum), errors=UNCLEAR),
-    "noise for some parameters only": Loop(
-        made=mine(
-            params=property(lambda self: [p for g in self.param_groups for p in g["params"]][:2]), zero_grad=clears_all
-        ),
-        **FLAT,
-        errors=UNKNOWN,
-        may=CHANGED,
-    ),
-    "a divisor that is the number of records": Loop(
-        made=mine(
-            accumulated_iterations=property(lambda self: max(1, len(self.grad_samples[0])) / self.expected_batch_size),
-            zero_grad=clears_all,
-        ),
-        batches=passes(4),
-        errors=DIVISOR,
-    ),
     "records that are mixed by the optimizer": Loop(
         made=mine(
             _get_flat_grad_sample=lambda self, p: p.grad_sample - p.grad_sample.mean(0, keepdim=True),
@@ -282,8 +248,6 @@ LOOPS = {
     "a draw for each gradient": Loop(made=of_two(add_noise=of_torch)),
     "one draw for two gradients": Loop(made=of_two(add_noise=lambda self: of_torch(self, once=True)), errors=UNKNOWN),
     "draws of another generator": Loop(made=of_generator, errors=UNKNOWN),
-    "draws of torch in tensors": Loop(made=mine(noise=0.9, add_noise=in_tensors)),
-    "draws of torch without names": Loop(made=mine(noise=0.9, add_noise=in_numbers)),
     "frozen between the backward pass and the step": Loop(before=thawed, between=frozen, errors=CHANGED),
     "a sum that waits": Loop(batches=in_parts(8)),
     "a sum that waits and is enlarged": Loop(batches=in_parts(8), after=enlarge_sums, errors=CHANGED),
@@ -291,7 +255,11 @@ LOOPS = {
     "the sum again at the step by data": Loop(made=having(partial(at_step, by_data=True)), errors=CHANGED),
     "the sum again at the step, late": Loop(enters=lambda toy: at_step(toy.optimizer), errors=CHANGED),
     "the sum again at the noise": Loop(made=having(at_noise), errors=CHANGED),
-    "a sum that is enlarged before its noise": Loop(update=enlarged_by_parts, errors=CHANGED),
+    "the parts of a step one by one": Loop(update=by_parts(), ran={"noise_multiplier": NOISE}),
+    "a sum that is enlarged before its noise": Loop(update=by_parts(before=enlarge_sums), errors=CHANGED),
+    "the sum again before the division": Loop(
+        update=by_parts(after=lambda toy: adds(toy.optimizer)()), errors=CHANGED | UNKNOWN
+    ),
 }
 LOOPS |= {
     f"frozen between two steps, {mode}": Loop(
@@ -369,46 +337,6 @@ def test_noise_that_nobody_saw_drawn(place, name, method, monkeypatch):
     assert not list(seen.ledger.contradictions())
 
 
-LAWS = {
-    "laplace": (inside, "_generate_noise", laplace, UNKNOWN),
-    "signs": (torch, "normal", lambda mean, std, size, **_: torch.full(size, 1.2 * std), UNKNOWN),
-    "hardly any": (inside, "_generate_noise", lambda std, *a, **k: _generate_noise(1e-9, *a, **k), TOO_LITTLE),
-    "half": (inside, "_generate_noise", lambda std, *a, **k: _generate_noise(0.5 * std, *a, **k), TOO_LITTLE),
-    "clipping": (DPOptimizer, "clip_and_accumulate", tenfold_sum, UNCLEAR),
-}
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_what_was_exchanged_in_opacus_and_torch(name, monkeypatch):
-    """A law that is as long as what is stated is seen by no measurement of lengths."""
-    where, method, other, wanted = LAWS[name]
-    made = private()
-    monkeypatch.setattr(where, method, other)
-    assert faults(watched(*made)) & (UNKNOWN | TOO_LITTLE | UNCLEAR) == wanted
-
-
-def test_noise_replaced_between_two_entries():
-    """Steps after the first eight were not measured."""
-    loop = private()
-    watch = rt.watch(*loop[:3])
-    with watch:
-        run(*loop)
-    on_object(loop[1], add_noise=quiet)
-    with watch:
-        run(*loop, epochs=1)
-    assert facts.TOO_LITTLE_NOISE in watch.ledger.faults
-
-
-def test_the_page_of_what_nobody_saw_is_no_report_of_a_leak(tmp_path, quick_documents):
-    """The headline said that the release "hides next to nothing", where nobody merely saw enough."""
-    certified = rt.certify(watched(*mine(add_noise=coins)()))
-    assert certified.title().startswith("Nothing is proven that keeps an attacker from")
-    files = certified.save(tmp_path / "out", languages=("de", "fr"))
-    for page in (files.page, *(files.page.with_suffix(f".{code}.html") for code in ("de", "fr"))):
-        for word in ("next to nothing", "verbirgt fast nichts", "cache presque rien"):
-            assert word not in page.read_text()
-
-
 @pytest.fixture
 def one_process(tmp_path):
     torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
@@ -424,8 +352,12 @@ OF_PROCESSES = {
 }
 
 
-@pytest.mark.parametrize("when", OF_PROCESSES)
-@pytest.mark.parametrize(("mode", "clipping"), [("hooks", "flat"), ("ghost", "flat"), ("hooks", "per_layer")])
+ALL = [("hooks", "flat", when) for when in OF_PROCESSES]
+
+
+@pytest.mark.parametrize(
+    ("mode", "clipping", "when"), [*ALL, ("ghost", "flat", "after the noise"), ("hooks", "per_layer", "never")]
+)
 def test_what_is_written_in_the_first_process_is_seen(one_process, mode, clipping, when):
     """Sums over processes come between the noise and the step; nothing was compared there."""
     change, errors = OF_PROCESSES[when]

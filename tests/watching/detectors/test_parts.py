@@ -10,7 +10,8 @@ from torch.utils.data import DataLoader
 
 import reticent as rt
 from reticent import facts
-from tests.watching.loops import BATCH, Loop, faults, private, reading, records
+from tests.watching.loops import Loop, faults
+from tests.watching.programs import BATCH, private, reading, records
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
 

@@ -12,7 +12,8 @@ from torch import nn
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Source
-from tests.watching.loops import NOISE, Loop, faults, passes, private, records, run, shuffled, void
+from tests.watching.loops import Loop, faults, passes, void
+from tests.watching.programs import NOISE, private, run, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -30,30 +31,15 @@ def each(change):
     return between
 
 
-def by_numpy(g):
-    values = g.numpy()
-    values -= values.mean(0, keepdims=True)
-
-
-def over_the_longest(toy):
-    params = toy.optimizer.params
-    longest = torch.stack([p.grad_sample.flatten(1).norm(dim=1) for p in params]).norm(dim=0).max()
-    for p in params:
-        p.grad_sample = p.grad_sample / longest
-
-
 MIXING = {
     "with the next record": each(lambda g: 0.5 * (g + g.roll(1, 0))),
     "the mean of all": each(lambda g: 5.0 * g.mean(0, keepdim=True).repeat(len(g), *[1] * (g.dim() - 1))),
     "centred": each(lambda g: g - g.mean(0, keepdim=True)),
     "in place": each(lambda g: g.sub_(g.mean(0, keepdim=True))),
     "by data": each(lambda g: (g.data.sub_(g.mean(0, keepdim=True)), None)[1]),
-    "by numpy": each(by_numpy),
-    "over the longest": over_the_longest,
 }
 HARMLESS = {
     "a copy": each(lambda g: g.float().clone()),
-    "looked at": each(lambda g: (g.norm(), None)[1]),
     "numbers stay": each(lambda g: g.nan_to_num_()),
 }
 AFTER_FIVE = {"centred": UNCLEAR, "a copy": set()}
@@ -99,20 +85,6 @@ def by_the_program(toy):
         p.grad_sample = found[name]
 
 
-def by_parts(enlarge):
-    """The parts of a step one by one."""
-
-    def step(toy):
-        toy.optimizer.clip_and_accumulate()
-        for p in toy.optimizer.params if enlarge else ():
-            p.summed_grad.mul_(3)
-        toy.optimizer.add_noise()
-        toy.optimizer.scale_grad()
-        toy.inner.step()
-
-    return step
-
-
 def unclipped(optimizer):
     for p in optimizer.params:
         p.summed_grad = 5 * p.grad_sample.sum(0)
@@ -144,6 +116,42 @@ def hooked(hook, before=True):
     return made
 
 
+def part(made, scale=1.0):
+    """Of a batch, which waits for its step."""
+    model, optimizer, loader, loss = made
+    x, y = next(iter(loader))
+    optimizer.zero_grad()
+    loss(model(scale * x), y).backward()
+    optimizer.signal_skip_step(do_skip=True)
+    optimizer.step()
+
+
+def waiting(change=lambda made: None):
+    """A loop in whose first watch a part was left, and to which something was done before the next one."""
+
+    def made():
+        loop = private()
+        with rt.watch(*loop[:3]):
+            run(*loop, epochs=1)
+            part(loop)
+        change(loop)
+        return loop
+
+    return {"made": made, "draws": True}
+
+
+def unclipped_part(made):
+    made[1].max_grad_norm = 100.0
+    part(made, 1000.0)
+    made[1].max_grad_norm = 1.0
+
+
+def enlarge(made):
+    for p in made[1].params:
+        p.summed_grad = p.summed_grad * 1000.0
+
+
+CHANGED = {facts.CHANGED_GRADIENTS}
 TWICE = {"batches": passes(2)}
 LOOPS = {
     f"{name}, {'changed' if errors else 'harmless'}": Loop(between=change, **TWICE, errors=errors)
@@ -171,13 +179,13 @@ LOOPS |= {
     "views one after the other": views(side_by_side=False),
     "views side by side": views(side_by_side=True),
     "batches that are added up": Loop(made=shuffled, clears=False, update=third),
-    "a sum that is enlarged right before its noise": Loop(update=by_parts(True), errors={facts.CHANGED_GRADIENTS}),
-    "the parts of a step one by one": Loop(update=by_parts(False), ran={"noise_multiplier": NOISE}),
     "a sum of the program's own": Loop(update=own_sum, errors=UNCLEAR),
-    "a sum of the program's own that is declared": Loop(update=own_sum, options={"clipping": "flat"}, notes=DECLARED),
     "gradients that the program takes by itself": Loop(
         made=lambda: private(mode="no_op"), backward=by_the_program, notes=DECLARED
     ),
+    "a part that waits for the next watch": Loop(**waiting(), never=CHANGED),
+    "another part that waits": Loop(**waiting(unclipped_part), errors=CHANGED),
+    "a part that waits and is enlarged": Loop(**waiting(enlarge), errors=CHANGED),
     "a hook that mixes": Loop(
         made=hooked(lambda layer, gave: (gave[0] - gave[0].mean(0, keepdim=True),)), errors=UNCLEAR
     ),
@@ -200,19 +208,6 @@ def test_clipping_that_is_exchanged_on_the_way():
     assert made[1].clip_and_accumulate is mine  # what the program put there stays there
 
 
-def test_one_record_moves_the_sum_by_more_than_the_clip_norm():
-    sums = []
-    for left_out in (None, 3):
-        made = model, optimizer, _, criterion = private()
-        features, labels = records().tensors
-        keep = [i for i in range(8) if i != left_out]
-        criterion(model(5.0 * features[keep]), labels[keep]).backward()
-        Loop(batches=lambda toy: (), leaves=MIXING["the mean of all"]).run(made, None)
-        optimizer.clip_and_accumulate()
-        sums.append(torch.cat([p.summed_grad.flatten() for p in optimizer.params]))
-    assert float((sums[0] - sums[1]).norm()) > 1.3
-
-
 def test_a_hook_that_writes_down_what_it_sees_stays_and_is_called_once_a_step():
     lengths = []
     made = hooked(lambda layer, gave: lengths.append(float(gave[0].norm())))()
@@ -222,50 +217,6 @@ def test_a_hook_that_writes_down_what_it_sees_stays_and_is_called_once_a_step():
     assert not faults(seen)
     assert len(lengths) == len(seen)
     assert dict(made[0]._module[2]._backward_pre_hooks) == before
-
-
-class TestSumsThatWait:
-    """What waits when a watch ends is what the next one finds."""
-
-    @staticmethod
-    def part(made, scale=1.0):
-        model, optimizer, loader, loss = made
-        x, y = next(iter(loader))
-        optimizer.zero_grad()
-        loss(model(scale * x), y).backward()
-        optimizer.signal_skip_step(do_skip=True)
-        optimizer.step()
-
-    def between(self, change):
-        """What a second watch says, where something was done after a part that waits."""
-        made = private()
-        with rt.watch(*made[:3]):
-            run(*made, epochs=1)
-            self.part(made)
-        change(made)
-        with rt.watch(*made[:3]) as seen:
-            run(*made, epochs=1)
-        return seen
-
-    def test_another_part(self):
-        def unclipped_part(made):
-            made[1].max_grad_norm = 100.0
-            self.part(made, 1000.0)
-            made[1].max_grad_norm = 1.0
-
-        assert void(self.between(unclipped_part))
-
-    def test_a_sum_that_is_enlarged(self):
-        def enlarge(made):
-            for p in made[1].params:
-                p.summed_grad = p.summed_grad * 1000.0
-
-        assert facts.CHANGED_GRADIENTS in self.between(enlarge).ledger.faults
-
-    def test_a_part_that_is_left_alone(self):
-        seen = self.between(lambda made: None)
-        assert facts.CHANGED_GRADIENTS not in seen.ledger.faults
-        assert not faults(seen)
 
 
 @pytest.mark.parametrize("registered", [True, False])

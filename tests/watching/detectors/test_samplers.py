@@ -24,21 +24,8 @@ from reticent import facts
 from reticent.facts.steps import Drawn
 from reticent.watching.detectors.samplers import copies, look_at
 from tests.conftest import some
-from tests.watching.loops import (
-    BATCH,
-    NOISE,
-    RATE,
-    RECORDS,
-    Loop,
-    by_hand,
-    epsilon,
-    passes,
-    private,
-    reading,
-    records,
-    shuffled,
-    watched,
-)
+from tests.watching.loops import Loop, epsilon, passes, watched
+from tests.watching.programs import BATCH, NOISE, RECORDS, private, reading, records, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -89,14 +76,6 @@ def allocated():
     return model, optimizer, rt.random_allocation(loader), criterion
 
 
-def own_generators(toy):
-    """From the operating system, for each pass."""
-    for _ in range(2):
-        toy.loader.batch_sampler.generator = torch.Generator()
-        toy.loader.batch_sampler.generator.seed()
-        yield from toy.loader
-
-
 def drawn(how, **others):
     return {"ledger": {"sampler.drawn": how, **others}}
 
@@ -140,11 +119,6 @@ LOOPS |= {
         **at(6, indices([3] * RECORDS), indices(ALL)),
         **drawn(Drawn.WITH_REPLACEMENT),
     ),
-    "indices that change within a pass": Loop(
-        made=of(lambda: SubsetRandomSampler([*ALL])),
-        after=lambda toy: toy.loader.sampler.indices.__setitem__(slice(None), [3] * RECORDS),
-        **drawn(Drawn.WITH_REPLACEMENT),
-    ),
     "another kind of draw and back": Loop(
         made=shuffled, **at(6, replacement(True), replacement(False)), **drawn(Drawn.WITH_REPLACEMENT)
     ),
@@ -160,18 +134,12 @@ LOOPS |= {
     "a generator that is exchanged": Loop(
         **at(6, put("generator", torch.Generator().manual_seed(6))), notes=DRAWS, draws=True
     ),
-    "a generator from the operating system that is exchanged": Loop(batches=own_generators, never=DRAWS, draws=True),
 }
 
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_samplers(name):
     LOOPS[name].check()
-
-
-def test_one_record_in_each_place_is_hidden_by_little():
-    seen, _ = LOOPS["records that are listed again for the next pass"].watched()
-    assert seen.mechanism().noise_multiplier < 0.2
 
 
 LISTED = {
@@ -193,25 +161,6 @@ def test_one_record_many_times(make, poisson):
         beside=True,
     ).check()
     assert epsilon(seen) > epsilon(watched(*(private() if poisson else shuffled())))
-
-
-@pytest.mark.parametrize("said", ["poisson", "fixed-size", "shuffled"])
-def test_one_record_many_times_where_draws_are_declared(said):
-    """A loader whose draws nobody knows still shows which records it lists twice."""
-    data = records()
-    own = [list(range(start, start + BATCH)) for start in range(0, 2 * RECORDS, BATCH)]
-
-    def step(toy):
-        toy.optimizer.step()
-        toy.seen.step(noise_multiplier=NOISE, **({} if said == "shuffled" else {"sample_rate": RATE}))
-
-    seen, _ = Loop(
-        made=lambda: by_hand(loader=DataLoader(ConcatDataset([data, data]), batch_sampler=own)),
-        update=step,
-        options={"sampler": said},
-    ).watched()
-    assert seen.ledger.sampler.copies == seen.mechanism().copies == 2
-    assert facts.REPEATED_RECORDS in seen.ledger.faults
 
 
 def test_one_record_many_times_from_the_second_pass_on():
@@ -236,12 +185,6 @@ def test_copies_of_a_record_in_stacked_data(second, most):
     base = records()
     stacked = StackDataset(Subset(base, ALL if most != 31 else second), Subset(base, second))
     assert (look_at(DataLoader(stacked, batch_size=BATCH)).copies or 1) == most
-
-
-def test_records_listed_once_are_not_repeated():
-    data = records()
-    for listed in (Subset(data, range(RECORDS)), ConcatDataset([data, records(1)]), ALL):
-        assert look_at(DataLoader(listed)).copies is None
 
 
 def test_a_list_that_holds_one_record_often():

@@ -12,15 +12,8 @@ import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
 from reticent.watching.detectors.seeds import Seeds, guessable
-from tests.watching.loops import (
-    BY_HAND,
-    NOISE,
-    Loop,
-    passes,
-    private,
-    watched,
-    wide,
-)
+from tests.watching.loops import BY_HAND, Loop, passes, watched
+from tests.watching.programs import NOISE, private, wide
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -79,18 +72,6 @@ def of_step(read):
     return after
 
 
-def seeds_again(toy):
-    if toy.step in (-1, 2):
-        torch.manual_seed(toy.seed)
-        torch.rand(1000)
-
-
-def begins_again(toy):
-    toy.seed = LARGE + int.from_bytes(os.urandom(3), "big")
-    torch.manual_seed(toy.seed)
-    torch.rand(1000)
-
-
 def generator_again(toy, more):
     if toy.step == 4:
         toy.optimizer.generator.set_state(toy.state)
@@ -104,18 +85,6 @@ def of_generator_kept(toy):
 def exchanges(toy, other):
     if toy.step == 5:
         toy.optimizer.generator = other(toy)
-
-
-def restores(toy):
-    """Evaluation in ``fork_rng``, recomputed forward passes, and a state from before a new seed."""
-    first = torch.get_rng_state()
-    torch.randn(2000)
-    second = torch.get_rng_state()
-    torch.randn(2000)
-    with torch.random.fork_rng():
-        torch.set_rng_state(first)
-        torch.randn(2000)
-    torch.set_rng_state(second)
 
 
 def evaluates(toy):
@@ -132,16 +101,6 @@ def before_noise(toy):
         torch.set_rng_state(toy.states[1])
 
 
-def borrows(toy):
-    state = torch.get_rng_state()
-    torch.randn(10)
-    torch.set_rng_state(state)
-
-
-def large_seeds(toy):
-    torch.manual_seed(2**60 + 2**40 + 2**20 + (toy.step + 1) * (2**41 + 2**20))
-
-
 TWICE = {"batches": passes(2), "draws": True}
 LOOPS = {
     "a seed from the operating system": Loop(
@@ -151,7 +110,6 @@ LOOPS = {
     "a large seed before each step": Loop(
         **TWICE, after=lambda toy: torch.manual_seed(2**60 + 7), errors=SEED, may=REPEATED
     ),
-    "large seeds on the way": Loop(**TWICE, after=large_seeds, ran=AS_DRAWN, notes={facts.SEEDED_ON_THE_WAY}),
     "a state that is put back": Loop(**TWICE, enters=keeps, after=puts_back, errors=REPEATED),
     "a public seed without noise": Loop(
         made=without_noise,
@@ -161,7 +119,6 @@ LOOPS = {
         never=REPEATED | {facts.NOT_FOLLOWED},
     ),
     "a state that is restored in a loop of one's own": BY_HAND.but(before=before_noise, errors=REPEATED),
-    "a draw that is put back at once": BY_HAND.but(before=borrows, never=REPEATED),
     "a seed of a loop of one's own": BY_HAND.but(enters=lambda toy: torch.manual_seed(1), errors=SEED, may=REPEATED),
     "a clone of the generator": Loop(
         made=of_generator(wide),
@@ -170,20 +127,10 @@ LOOPS = {
         after=partial(exchanges, other=lambda toy: toy.clone),
         errors=REPEATED,
     ),
-    "another generator with the same seed": Loop(
-        made=of_generator(wide),
-        **TWICE,
-        after=partial(exchanges, other=lambda toy: seeded(toy.optimizer.generator.initial_seed())),
-        errors=REPEATED,
-    ),
     "another generator": Loop(
         made=of_generator(wide), **TWICE, after=partial(exchanges, other=lambda toy: seeded(LARGE + 2**32 + 41))
     ),
-    "a generator that is seeded as it was": Loop(
-        made=wide, **TWICE, enters=begins_again, after=seeds_again, errors=REPEATED
-    ),
     "an evaluation inside fork_rng": Loop(after=evaluates, never=UNSEEN, ran=AS_DRAWN),
-    "states that are put back before any noise": Loop(batches=passes(2), after=restores, never=UNSEEN),
     "a state that draws the same batches": Loop(
         made=secured, **TWICE, enters=keeps, after=puts_back, notes=DRAWS, ran=WITHOUT_SAMPLING
     ),
@@ -248,27 +195,6 @@ def test_batches_from_a_state_that_was_put_back_between_two_watches():
     assert found == [False, True]
 
 
-def test_a_state_of_before_the_watch_and_its_functions_are_those_of_torch():
-    kept = torch.get_rng_state()
-    with torch.random.fork_rng():
-        torch.seed()
-        watched(*private())
-    torch.set_rng_state(kept)
-    assert facts.REPEATED_NOISE not in watched(*private()).ledger.faults
-    assert torch.get_rng_state.__module__ == torch.set_rng_state.__module__ == "torch.random"
-
-
-def test_a_source_that_is_less_secure_for_some_steps_counts():
-    """Secure at first, and not when the watch is entered again."""
-    made = secured()
-    seen = rt.watch(*made[:3])
-    for _ in range(2):
-        with seen:
-            Loop().run(made, seen)
-        vars(made[1]).pop("add_noise", None)
-    assert seen.ledger.environment.randomness is Generator.DEFAULT
-
-
 def test_seeds_that_can_be_guessed():
     known = (0, 2**32 - 1, 2**32, 2**53, 2**60, torch.Generator().initial_seed())
     assert all(map(guessable, known))  # the lower 32 bits of 2^60 are 0
@@ -293,16 +219,6 @@ def test_a_large_seed_that_is_set_while_it_is_watched_is_a_note_and_a_small_one_
     assert seeds.public()
     seeds.drawn()
     assert facts.PUBLIC_SEED in found
-
-
-def test_a_large_seed_after_a_small_one_is_no_second_one():
-    """A program that seeds with 0 and then asks the operating system is better off than before."""
-    generator, found = seeded(0), []
-    seeds = Seeds([generator], found.append)
-    assert seeds.public()
-    generator.manual_seed(2**61 + 2**21 + 12)
-    assert not seeds.public()
-    assert found == []
 
 
 def noise_of(generator, use="noise"):
@@ -333,32 +249,6 @@ def test_a_generator_that_goes_back_is_seen_within_a_block():
     assert noise_of(generator)()
     generator.manual_seed(2**61 + 2**21 + 12)
     assert not first()
-
-
-@pytest.mark.parametrize(("more", "seen"), [(0, True), (300, True), (1300, False)])
-def test_a_generator_that_went_back_before_the_next_watch_began(more, seen):
-    """Noise of 5,000 numbers: what begins within it after more than a block of 624 others is not seen."""
-    generator = seeded(2**58 + 17 + more)
-    torch.rand(1, generator=generator)  # a seed alone is no place in a block
-    first, state = noise_of(generator), generator.get_state()
-    for _ in range(3):
-        assert not first()
-        torch.randn(5000, generator=generator)
-    generator.set_state(state)
-    second = noise_of(generator)
-    torch.rand(more, generator=generator)
-    assert second() == seen
-    generator.manual_seed(2**57 + 23 + more)
-    assert not second()
-
-
-def test_a_clone_of_a_generator_goes_back_too():
-    generator = seeded(2**56 + 29)
-    other = generator.clone_state()
-    torch.rand(5, generator=generator)
-    assert not noise_of(generator)()
-    torch.rand(5, generator=other)
-    assert noise_of(other)()
 
 
 def test_noise_that_somebody_else_draws_is_looked_at_again_afterwards():

@@ -14,23 +14,9 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.proofs import Status
 from reticent.records.ledger import RunLedger
-from reticent.watching.session import Watch
 from reticent.watching.starts import fresh
-from tests.watching.loops import (
-    BY_HAND,
-    NOISE,
-    RATE,
-    RECORDS,
-    Loop,
-    by_hand,
-    epsilon,
-    network,
-    private,
-    run,
-    shuffled,
-    void,
-    watched,
-)
+from tests.watching.loops import BY_HAND, Loop, earlier, epsilon, void, watched
+from tests.watching.programs import NOISE, RATE, RECORDS, by_hand, network, private, run, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -47,14 +33,6 @@ def from_weights_of(made):
     other = private()
     other[0].load_state_dict(made[0].state_dict())
     return other
-
-
-def stop(at):
-    def after(step):
-        if step == at:
-            raise KeyboardInterrupt
-
-    return after
 
 
 def adam_with_a_past():
@@ -103,11 +81,84 @@ def random_weights(changed=False):
     made = private()
     fresh(made[0])
     if changed:
-        with torch.no_grad():
-            next(made[0].parameters()).add_(1.0)
+        write(made)
     return made
 
 
+@torch.no_grad()
+def write(made):
+    next(made[0].parameters()).add_(1.0)
+
+
+def back_to_a_step_between():
+    """Another optimizer goes on from weights that no watch ended at."""
+    made = by_hand()
+    with rt.watch(*made[:3]) as seen:
+        BY_HAND.run(made, seen)
+        between = state_of(made[0])
+        BY_HAND.run(made, seen)
+    made[0].load_state_dict(between)
+    return by_hand(made[0], made[2])
+
+
+def back_with_the_old_momentum():
+    model, _, loader, criterion = by_hand()
+    made = model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), loader, criterion
+    start = state_of(model)
+    with rt.watch(*made[:3]) as seen:
+        BY_HAND.run(made, seen)
+    model.load_state_dict(start)
+    return made
+
+
+def back_at_the_start():
+    """For the third time."""
+    model = network()
+    start = state_of(model)
+    for _ in range(2):
+        model.load_state_dict(start)
+        BY_HAND.but(made=lambda: by_hand(model)).watched()
+    model.load_state_dict(start)
+    return by_hand(model)
+
+
+def seeded():
+    """The noise of the first loop is known."""
+    made = private()
+    torch.manual_seed(0)
+    watched(*made)
+    torch.seed()
+    return made
+
+
+def broken_off(change=lambda made: None):
+    """After two steps of a loop that was watched."""
+
+    def made():
+        loop = private()
+        with pytest.raises(KeyboardInterrupt), rt.watch(*loop[:3]):
+            run(*loop, after=stop(2))
+        change(loop)
+        return loop
+
+    return made
+
+
+def stop(at, first=lambda: None):
+    def after(step):
+        if step == at:
+            first()
+            raise KeyboardInterrupt
+
+    return after
+
+
+def one_more_step(made):
+    run(*made, epochs=1, most=1)
+
+
+WRITTEN = {facts.WEIGHTS_CHANGED}
+TWICE = {"entries": 2, "beside": True}
 LOOPS = {
     "an optimizer with a past": BY_HAND.but(made=adam_with_a_past, errors=BEFORE),
     "an optimizer with a past that is declared": BY_HAND.but(made=adam_with_a_past, options={"start": "declared"}),
@@ -116,6 +167,26 @@ LOOPS = {
     "gradients that wait since before": Loop(made=waiting_gradients, errors=BEFORE, beside=True),
     "gradients that were released before": Loop(made=released_gradients),
     "random weights": Loop(made=random_weights, ledger={"start.weights": "random"}, draws=True),
+    "steps that a trainer says it took": Loop(
+        options={"trainer_step": 12}, errors=BEFORE, ledger={"start.weights": "loaded", "start.trainer_step": 12}
+    ),
+    "a second watch": Loop(made=earlier(), draws=True, ran={"steps": 12, "noise_multiplier": NOISE}),
+    "steps between two watches": Loop(made=earlier(one_more_step), draws=True, errors=BEFORE),
+    "a loop before whose noise is known": Loop(
+        made=seeded, errors={facts.PUBLIC_SEED}, may={facts.REPEATED_NOISE}, draws=True
+    ),
+    "a loop before that ended with an error": Loop(
+        made=broken_off(), draws=True, ran={"steps": 8, "noise_multiplier": NOISE}
+    ),
+    "a loop before that ended with an error, and a write": Loop(made=broken_off(write), draws=True, errors=BEFORE),
+    "a model that is put back to its start": BY_HAND.but(made=back_at_the_start, ledger={"earlier": ()}),
+    "a model that is put back to a step between": BY_HAND.but(made=back_to_a_step_between, errors=BEFORE),
+    "a model that is put back with the old momentum": BY_HAND.but(made=back_with_the_old_momentum, errors=BEFORE),
+    "three entries": Loop(made=shuffled, entries=3, segments={"passes": [3]}, ran={"steps": 18}),
+    "a write between two entries": Loop(**TWICE, away=lambda toy: write([toy.model]), errors=WRITTEN),
+    "a step between two entries": Loop(
+        **TWICE, away=lambda toy: toy.train(epochs=1, most=1), errors=WRITTEN, may={facts.UNRECORDED_STEPS}
+    ),
 }
 
 
@@ -124,10 +195,6 @@ def test_start(name):
     seen, _ = LOOPS[name].check()
     said = {"random weights": Status.CHECKED, "an optimizer with a past that is declared": Status.DECLARED}
     assert seen.ledger.vouches().get("start-weights") is said.get(name)
-
-
-def test_random_weights_that_were_changed_are_none():
-    assert "start-weights" not in watched(*random_weights(changed=True)).ledger.vouches()
 
 
 def test_weights_that_cannot_be_drawn_anew_are_named():
@@ -140,28 +207,12 @@ def test_weights_that_cannot_be_drawn_anew_are_named():
         fresh(nn.Sequential(Own()))
 
 
-def test_steps_that_a_trainer_says_it_took_are_seen():
-    made = private()
-    with Watch(*made[:3], trainer_step=12) as seen:
-        run(*made)
-    assert facts.STEPS_BEFORE in seen.ledger.faults
-    assert (seen.ledger.start.weights, seen.ledger.start.trainer_step) == ("loaded", 12)
-
-
 def test_the_commitment_to_the_start_is_salted_and_the_salt_is_not_public():
     seen = watched(*private()).ledger
     assert "salt" not in seen.public()["start"]
     assert "start_salt" not in str(seen.public())
     again = watched(*private()).ledger
     assert seen.start.commitment != again.start.commitment
-
-
-def test_a_ledger_of_before_loads():
-    document = watched(*private()).ledger.model_dump(mode="json", by_alias=True)
-    del document["start"], document["diagnostics"]["start_salt"]
-    old = RunLedger.model_validate(document)
-    assert old.start is None
-    assert "start-weights" not in old.vouches()
 
 
 class TestOneAfterTheOther:
@@ -209,15 +260,6 @@ class TestOneAfterTheOther:
         forged = RunLedger.model_validate(document)
         assert {"digest", "earlier.0", "earlier.0.digest"} <= {field for field, _ in forged.contradictions()}
 
-    def test_faults_of_an_earlier_loop_stay(self):
-        made = private()
-        torch.manual_seed(0)
-        assert void(watched(*made))
-        torch.seed()
-        second = watched(*made)
-        assert facts.PUBLIC_SEED in second.ledger.faults
-        assert void(second)
-
     def test_a_plan_of_the_first_of_three_loops_that_was_not_finished_contradicts_nothing(self):
         """It followed from no fact of the second loop, whose ledger had it: the third contradicted itself."""
         made = private()
@@ -227,22 +269,6 @@ class TestOneAfterTheOther:
         assert facts.STOPPED_BEFORE_PLAN in third.faults
         assert not list(third.contradictions())
         assert sum(part.steps for part in third.mechanism().parts) == 40 + 12 + 12
-
-    def test_a_fault_of_an_earlier_loop_that_voids_nothing_contradicts_nothing(self):
-        made = private()
-        with rt.watch(*made[:3]) as first:
-            run(*made, epochs=1)
-            schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(made[1].original_optimizer)
-            schedule.step(1.0)
-        second = watched(*made)
-        assert facts.METRIC_SCHEDULE in set(first.ledger.faults) & set(second.ledger.faults)
-        assert not list(second.ledger.contradictions())
-
-    def test_steps_between_two_watches_are_seen(self):
-        made = private()
-        watched(*made)
-        run(*made, epochs=1)
-        assert facts.STEPS_BEFORE in watched(*made).ledger.faults
 
     @pytest.mark.parametrize("which", [(0, 1, 2), (0, 2), (1, 2), (2, 0, 1), (2, 1)])
     def test_loops_in_turn_count_once_in_any_list(self, which, quick_documents):
@@ -269,49 +295,6 @@ class TestOneAfterTheOther:
         assert [part.num_parameters for part in second.mechanism().parts] == [44, 14]
         assert first.ledger.steps == 6
 
-    @pytest.mark.parametrize("wrote", [False, True])
-    def test_a_loop_that_ended_with_an_error_is_continued_where_its_last_step_left_it(self, wrote):
-        made = private()
-        watch = rt.watch(*made[:3])
-        with pytest.raises(KeyboardInterrupt), watch:
-            run(*made, after=stop(2))
-        if wrote:
-            next(made[0].parameters()).data.add_(1.0)
-        second = watched(*made, **ONCE)
-        assert (facts.STEPS_BEFORE in second.ledger.faults) == wrote
-        if not wrote:
-            assert sum(one.steps for one in (*second.ledger.earlier, second.ledger)) == 8
-            assert second.mechanism().noise_multiplier == NOISE
-            assert list(second.ledger.contradictions()) == []
-        assert facts.ENDED_EARLY in watch.ledger.faults
-
-    def test_a_model_that_is_put_back_to_its_start(self):
-        model = network()
-        start = state_of(model)
-        for _ in range(3):
-            model.load_state_dict(start)
-            seen, _ = BY_HAND.but(made=lambda: by_hand(model)).watched()
-            assert not void(seen)
-            assert not seen.ledger.earlier
-
-    @pytest.mark.parametrize("back", ["to a step between", "with the old momentum"])
-    def test_a_model_that_is_put_back_elsewhere(self, back):
-        model, _, loader, criterion = by_hand()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-        made = model, optimizer, loader, criterion
-        start = state_of(model)
-        with rt.watch(*made[:3]) as seen:
-            BY_HAND.run(made, seen)
-            if back == "to a step between":
-                start = state_of(model)
-                optimizer.state.clear()
-            BY_HAND.run(made, seen)
-        model.load_state_dict(start)
-        if back == "to a step between":
-            made = by_hand(model, loader)
-        seen, _ = BY_HAND.but(made=lambda: made).watched()
-        assert facts.STEPS_BEFORE in seen.ledger.faults
-
     def test_a_new_watch_for_each_of_very_many_passes_is_refused_before_it_trains(self, monkeypatch):
         monkeypatch.setattr("reticent.watching.detectors.start.MOST_EARLIER", 2)
         made = by_hand()
@@ -324,32 +307,6 @@ class TestOneAfterTheOther:
 
 class TestEnteredAgain:
     """One watch around each pass over the data."""
-
-    def test_ten_entries_are_ten_passes(self):
-        made = shuffled()
-        watch = rt.watch(*made[:3])
-        for _ in range(10):
-            with watch:
-                run(*made, epochs=1)
-        assert watch.ledger.segments[0].passes == 10
-        assert watch.mechanism().steps == 60
-        assert epsilon(watch) == pytest.approx(epsilon(rt.Gaussian(NOISE, 10)), rel=1e-6, abs=0)
-        assert not void(watch)
-
-    @pytest.mark.parametrize("wrote", [False, True])
-    def test_what_moves_the_weights_between_two_entries_is_seen(self, wrote):
-        made = private()
-        watch = rt.watch(*made[:3])
-        with watch:
-            run(*made, epochs=1)
-        if wrote:
-            next(made[0].parameters()).data.sub_(1.0)
-        else:
-            run(*made, epochs=1, most=1)
-        with watch:
-            run(*made, epochs=1)
-        assert void(watch)
-        assert facts.WEIGHTS_CHANGED in watch.ledger.faults or not wrote
 
     def test_entering_twice_at_once_is_refused(self):
         made = private()
@@ -422,10 +379,3 @@ class TestFederatedRounds:
             parts = found.certificate.mechanism["parts"]
             assert sum(part["steps"] for part in parts) == 18
             assert {part["noise_multiplier"] for part in parts} == {NOISE}
-
-    def test_messages_name_what_works(self):
-        first, second, _ = self.rounds(None)
-        assert void(second)
-        assert "rt.certify([first, second])" in facts.STEPS_BEFORE.remedy
-        with pytest.raises(ParameterError, match=r"start='declared' and certify all ledgers together"):
-            watched(*private(), continues=first)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.watching.loops import Loop, by_hand, gradients_by_hand, passes, private, update_by_hand
+from tests.watching.loops import Loop, gradients_by_hand, passes, update_by_hand
+from tests.watching.programs import by_hand, private
 
 
 def freeze(toy, frozen):

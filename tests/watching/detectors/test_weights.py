@@ -12,7 +12,8 @@ from reticent.watching.detectors import weights
 from reticent.watching.detectors.base import Loop as Watched
 from reticent.watching.detectors.base import Said
 from reticent.watching.detectors.weights import Weights
-from tests.watching.loops import Loop, by_hand, network, passes, private, reading, records, update_stated
+from tests.watching.loops import Loop, passes, update_stated
+from tests.watching.programs import by_hand, network, private, reading, records
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -106,13 +107,10 @@ LOOPS = {
     ),
     "a buffer that counts": Loop(made=behind(lambda: RunningMean(learns=False)), update=update_stated),
     "a state that learns and is no buffer": Loop(made=behind(lambda: Mean(1)), update=update_stated, errors=LEARNT),
-    "a state that is no buffer": Loop(made=behind(lambda: Mean(0)), update=update_stated),
-    "a state that is no tensor": Loop(made=scaled),
     "a state that is no tensor and changes": Loop(
         made=scaled, leaves=lambda toy: setattr(toy.bare[0], "scale", 2.0), errors=LEARNT
     ),
     "spectral norms": Loop(made=spectral, update=update_stated),
-    "weights where numpy cannot look": Loop(made=lambda: private(model=Turned()), batches=passes(2)),
     "a write where numpy cannot look": Loop(
         made=lambda: private(model=Turned()), batches=passes(2), after=adds, errors=WRITTEN
     ),
@@ -173,24 +171,6 @@ def test_a_write_that_torch_counts_is_seen_at_any_place():
             layer.weight[5, column] += 1.0
         assert watched.written()
         watched.keep()
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
-def test_weights_of_any_type_are_compared(dtype):
-    layer = nn.Linear(3, 2).to(dtype)
-    watched = weights.Weights(layer)
-    assert not watched.written()
-    layer.bias.data[1] += 1.0
-    assert watched.written()
-
-
-def test_a_parameter_that_is_not_contiguous_is_compared():
-    layer = nn.Linear(3, 2)
-    layer.weight = nn.Parameter(torch.randn(3, 2).t())
-    watched = weights.Weights(layer)
-    layer.weight.data[0, 2] += 1.0
-    assert not watched.written()  # that is asked in the end: it may have to wait for a device
-    assert watched.apart_written()
 
 
 def test_another_object_on_the_same_memory_is_a_write():

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import copy
 import math
-import random
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.data import DataLoader, default_collate
 
 from reticent import facts
 from reticent.facts.clipping import Mixing
 from reticent.watching.detectors.base import Detector, Undos
+from reticent.watching.detectors.closer_looks import as_before
 from reticent.watching.detectors.mixed_outputs import tensors_in
 from reticent.watching.detectors.paddings import BOTH, END, START, begin, narrowed, places
 from reticent.watching.events import in_place_of
@@ -175,17 +174,6 @@ def _rows(batch: list[torch.Tensor], count: int) -> torch.Tensor:
 
 def _collated(own: Callable[[list[Any]], Any], records: list[Any]) -> tuple[list[torch.Tensor], bool]:
     """What a copy of the function gives, and whether it draws; no random number is drawn that somebody else would."""
-    of_python, of_numpy, of_torch = random.getstate(), np.random.get_state(), torch.default_generator.get_state()
-    drawn = True
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = [t.double() for t in tensors_in(copy.deepcopy(own)(copy.deepcopy(records)))]
-        same = torch.equal(torch.get_rng_state(), of_torch) and random.getstate() == of_python
-        drawn = not same or str(np.random.get_state()) != str(of_numpy)  # its place in a block, too
-    finally:
-        random.setstate(of_python)
-        np.random.set_state(of_numpy)
-        if drawn and not torch.equal(torch.get_rng_state(), of_torch):
-            torch.default_generator.set_state(of_torch)
-    return found, drawn
+    with as_before() as drawn, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [t.double() for t in tensors_in(copy.deepcopy(own)(copy.deepcopy(records)))], drawn()

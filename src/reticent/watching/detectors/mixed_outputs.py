@@ -12,17 +12,16 @@ of a table, such as positions or prototypes, for records where they are as many.
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from reticent.watching.detectors.closer_looks import as_before
 from reticent.watching.hooks import owner_of
 from reticent.watching.models import bare
 
@@ -183,22 +182,10 @@ class Given:
         if self.still:
             self.twin.eval()
         args, kwargs = (_cut(part, read.size, list(records), change) for part in (read.args, read.kwargs))
-        of_python, of_numpy = random.getstate(), np.random.get_state()
-        before = self._states()
-        with torch.random.fork_rng(devices=self._devices):
-            try:
-                found = list(tensors_in(self.twin(*args, **kwargs), numbers=True))
-                self.alike = self.alike and self._states() == before
-            finally:
-                random.setstate(of_python)
-                np.random.set_state(of_numpy)
+        with as_before(self._devices) as drawn:
+            found = list(tensors_in(self.twin(*args, **kwargs), numbers=True))
+            self.alike = self.alike and not drawn()
         return found
-
-    def _states(self) -> list[Any]:
-        used = [torch.default_generator, *(torch.cuda.default_generators[at] for at in self._devices)]
-        states = [one.get_state().numpy().tobytes() for one in used]
-        of_numpy = np.random.get_state(legacy=False)["state"]
-        return [*states, random.getstate(), of_numpy["key"].tobytes(), of_numpy["pos"]]
 
 
 def _vary(layer: nn.Module, by: float) -> None:
