@@ -62,14 +62,12 @@ class PrivateLoop:
         self._rate: float | None = None
         self._records_second = getattr(self._model, "batch_first", True) is False
         self._late: list[tuple[int | None, int | None, int, int, draws.Fresh]] = []
-        self._steps = self._entered = 0
-        """Steps so far, and before this entry: other code may have replaced anything since."""
+        self._steps = 0
         loop.catch_up = guarded(self._catch_up, loop.failed)
 
     def attach(self) -> Iterator[Undo]:
         """Follow the optimizer's methods."""
         loop, optimizer = self._loop, self._optimizer
-        self._entered = self._steps
         self._numbers = ()  # other code may have replaced anything since
         self._draws, self._coins = self._drawing.draws, self._drawing.coins
         waits = optimisers.is_pending(optimizer)
@@ -118,9 +116,9 @@ class PrivateLoop:
     def releases(self) -> AbstractContextManager[Any] | None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
-        optimizer, new = self._optimizer, self._steps - self._entered
-        measured = new < _NOISE_FIRST or self._steps % _MEASURE_EVERY == 0
-        close = new < _LOOKS_FIRST or self._steps % _LOOK_EVERY == 0
+        optimizer, steps = self._optimizer, self._steps
+        measured = steps < _NOISE_FIRST or steps % _MEASURE_EVERY == 0
+        close = steps < _LOOKS_FIRST or steps % _LOOK_EVERY == 0
         if not pieces:  # the program clipped by itself, and took Opacus's noise alone
             self._loop.of(clipping.Clipping).not_by_opacus()
         size, batches, clipped, norm, empty = pieces[0] if len(pieces) == 1 else _together(pieces)

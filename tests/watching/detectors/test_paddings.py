@@ -297,11 +297,8 @@ RIGHT = {
 
 
 MIXED = {facts.MIXES_RECORDS}
-LOOPS = {
-    f"{name}, {drawn}": loop(**how, **options, errors=MIXED)
-    for name, how in MIXING.items()
-    for drawn, options in {"shuffled": {"poisson_sampling": False}, "poisson": {}}.items()
-}
+LOOPS = {f"{name}, shuffled": loop(**how, poisson_sampling=False, errors=MIXED) for name, how in MIXING.items()}
+LOOPS |= {f"{name}, poisson": loop(**MIXING[name], errors=MIXED) for name in ("mean", "a loss of all tokens")}
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -311,8 +308,7 @@ def test_padding_that_counts(name):
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_padding_that_does_not_count(name):
-    for _ in range(3):
-        loop(**RIGHT[name], poisson_sampling=False).check()
+    loop(**RIGHT[name], poisson_sampling=False).check()
 
 
 def windows(batch):

@@ -140,6 +140,11 @@ def waiting(change=lambda made: None):
     return {"made": made, "draws": True}
 
 
+def half(toy):
+    some = slice((len(toy.labels) + 1) // 2)
+    toy.criterion(toy.model(toy.features[some]), toy.labels[some]).backward()
+
+
 def unclipped_part(made):
     made[1].max_grad_norm = 100.0
     part(made, 1000.0)
@@ -184,6 +189,7 @@ LOOPS |= {
         made=lambda: private(mode="no_op"), backward=by_the_program, notes=DECLARED
     ),
     "a part that waits for the next watch": Loop(**waiting(), never=CHANGED),
+    "a part that waits for half of a batch": Loop(**waiting(), backward=half),
     "another part that waits": Loop(**waiting(unclipped_part), errors=CHANGED),
     "a part that waits and is enlarged": Loop(**waiting(enlarge), errors=CHANGED),
     "a hook that mixes": Loop(

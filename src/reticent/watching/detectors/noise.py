@@ -123,7 +123,7 @@ class AddedNoise(Detector):
     Kind: noise.
 
     Seen: what torch draws while noise is added: each gradient is its sum and one draw that is large enough, in the
-    first four steps after each entry and every 128th, and in each step of an optimizer that overrides something.
+    first four steps and every 128th, and in each step of an optimizer that overrides something.
 
     Not seen: noise that code inside Opacus stops adding, or adds too little of, between these steps; what other
     processes do in distributed training: only the first process adds noise, and what is compared is what this process
