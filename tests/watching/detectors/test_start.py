@@ -171,6 +171,7 @@ LOOPS = {
         options={"trainer_step": 12}, errors=BEFORE, ledger={"start.weights": "loaded", "start.trainer_step": 12}
     ),
     "a second watch": Loop(made=earlier(), draws=True, ran={"steps": 12, "noise_multiplier": NOISE}),
+    "random weights that were changed": Loop(made=lambda: random_weights(changed=True), draws=True),
     "steps between two watches": Loop(made=earlier(one_more_step), draws=True, errors=BEFORE),
     "a loop before whose noise is known": Loop(
         made=seeded, errors={facts.PUBLIC_SEED}, may={facts.REPEATED_NOISE}, draws=True
