@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -66,16 +68,12 @@ def test_content_hash_sees_every_part():
     assert tiny(name="other").content_hash == base.content_hash
 
 
-def test_published_test_records_stay_out_of_a_new_split():
+def test_published_test_records_stay_out_of_every_new_split():
     split = tiny().split(0.5, seed=3)
-    assert sorted([*split.train, *split.test]) == list(range(7))
     assert len(split.train) == 3
     assert split.split_seed == 3
-
-
-def test_a_random_split_is_drawn_again_from_all_records():
-    again = tiny().split(0.5, seed=3).split(0.5, seed=4)
-    assert sorted([*again.train, *again.test]) == list(range(7))
+    for drawn in (split, split.split(0.5, seed=4)):
+        assert sorted([*drawn.train, *drawn.test]) == list(range(7))
 
 
 @pytest.mark.parametrize(
@@ -166,3 +164,28 @@ def test_quoted_labels():
     features, labels = parse_binary_table(b'"3",0,1\n"1",1,1\n', columns=2, classes=3, where="file")
     assert labels.tolist() == [2, 0]
     assert features.tolist() == [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "large"])
+def test_a_data_file_is_a_plain_file_of_a_size_that_can_be_read(tmp_path, monkeypatch, kind):
+    file, wanted = tmp_path / "dataset", "not a plain file"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        monkeypatch.setattr("reticent.data.files.LARGEST", 100)
+        file.write_bytes(b"1" * 101)
+        wanted = "more than the 100 that are allowed"
+    with pytest.raises(DataError, match=wanted):
+        load_purchase100(file)
+
+
+def test_data_and_ledger_import_no_torch():
+    code = (
+        "import sys\n"
+        "import reticent.data, reticent.records.ledger\n"
+        "reticent.data.load('digits')\n"
+        "sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

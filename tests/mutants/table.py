@@ -93,8 +93,7 @@ CLIENTS = "tests/records/test_clients.py"
 COLUMNS = "tests/data/test_own_columns.py"
 
 
-REAL_CSV = "tests/data/test_real_csv.py"
-TWO_TABLES = "tests/data/test_neighbouring_tables.py"
+TWO_TABLES = "tests/data/test_own.py"
 CORPUS = "tests/corpus::"
 """And a part of the corpus, which ``make check`` compares."""
 
@@ -612,15 +611,15 @@ MUTANTS = (
     Mutant("own tables: training records in the order of the file", "Dataset.split", Put("pool[order[:last]]", "np.sort(pool[order[:last]])"), TWO_TABLES),
     Mutant("own tables: equal records are one", "own._keys", Put("1", "0"), TWO_TABLES),
     Mutant("own tables: a person on both sides", "own._keys", Put("person is None", "True"), TWO_TABLES),
-    Mutant("own tables: a place that follows a hash, and nothing said", "draws.rearranges", Put("neighbouring is Neighbouring.REPLACE and table is not None and by_place", "False"), "tests/training/test_own_data.py::test_passes_by_place_over_a_table_say_that_another_record_may_move_others"),
-    Mutant("own tables: ids are features", "_check_meaning", Put("asked", "False"), REAL_CSV),
-    Mutant("own tables: cells outside of bounds go unsaid", "own_columns.outside", Drop("(cells.numbers < column.low) |"), REAL_CSV),
+    Mutant("own tables: a place that follows a hash, and nothing said", "draws.rearranges", Put("neighbouring is Neighbouring.REPLACE and table is not None and by_place", "False"), "tests/training/test_own.py::test_passes_by_place_over_a_table_say_that_another_record_may_move_others"),
+    Mutant("own tables: ids are features", "_check_meaning", Put("asked", "False"), COLUMNS),
+    Mutant("own tables: cells outside of bounds go unsaid", "own_columns.outside", Drop("(cells.numbers < column.low) |"), COLUMNS),
     Mutant("own tables: an indicator less its mean", "own_columns.encoded", Put("blank[:, None]", "(blank - blank.mean())[:, None]"), COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
     Mutant("own tables: an indicator only where a cell is empty", "own_columns.encoded", Put("column.missing is Missing.INDICATOR", "column.missing is Missing.INDICATOR and blank.any()"), COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
     Mutant("own tables: the mean in empty cells", "own_columns.encoded", Put("0.5 * (low + high) if column.fill is None else float(column.fill)", "float(np.nanmean(cells.numbers))"), COLUMNS + "::test_a_constant_stands_for_an_empty_cell"),
     Mutant("own tables: bounds read off are called declared", "declared_column", Put("derived_column(name, cells, label=label).model_dump() | dict(given)", 'derived_column(name, cells, label=label).model_dump() | dict(given) | {"derived": False}'), COLUMNS + "::test_bounds_may_be_read_off_where_only_missing_is_declared"),
-    Mutant("own tables: a measured column may be missing", "_measurable", Put('sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names', "not names"), "tests/training/test_own_data.py::test_numbers_that_may_be_missing_are_trained_on_and_not_measured"),
-    Mutant("own tables: a label of one value", "_check_classes", Put("different == 1", "False"), COLUMNS + "::test_a_label_without_classes_is_refused_and_can_be_declared"),
+    Mutant("own tables: a measured column may be missing", "_measurable", Put('sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names', "not names"), "tests/training/test_own.py::test_numbers_that_may_be_missing_are_trained_on_and_not_measured"),
+    Mutant("own tables: a label of one value", "_check_classes", Put("different == 1", "False"), COLUMNS + "::test_what_nobody_can_use_is_named_in_one_line"),
     Mutant("gate: only the first relation", "requirements._limit", Put("dict.fromkeys(relations)", "relations[:1]"), CLOSED + "::TestRelations::test_a_limit_without_relation_holds_for_every_relation"),
     Mutant("gate: relations that the policy demands", "requirements._limit", Put("[relation.value for relation in policy.demanded]", "[]"), CLOSED + "::TestRelations::test_a_relation_that_must_be_there_and_is_not"),
     Mutant("gate: the worst case of a relation", "judged", Drop('record.adversary == "worst-case"'), CLOSED + "::TestRelations::test_the_worst_case_of_each_must_be_there"),
@@ -669,8 +668,8 @@ MUTANTS = (
     Mutant("dashboard: other sites may ask", "protect.check", Put("origin is not None and urlsplit(origin).netloc != request.host", "False"), SERVER + "::test_a_page_of_another_site_may_ask_nothing"),
     Mutant("dashboard: a foreign name that points here", "protect.check", Put("not _is_ours(request.host, host, port)", "False"), SERVER + "::test_a_foreign_name_that_points_here_is_refused"),
     Mutant("checkpoint: two processes", "Checkpoint.held", Put("fcntl.LOCK_EX", "fcntl.LOCK_SH"), "tests/training/test_checkpoint.py::test_one_process_at_a_time"),
-    Mutant("tables: cells are not counted first", "_check_size", Put("columns > MOST_COLUMNS or rows * columns > _MOST_CELLS", "False"), "tests/data/test_tables.py"),
-    Mutant("npz: unpacked without a limit", "read_arrays", Put("size > most", "size < 0"), "tests/data/test_tables.py"),
+    Mutant("tables: cells are not counted first", "_check_size", Put("columns > MOST_COLUMNS or rows * columns > _MOST_CELLS", "False"), "tests/data/test_own_files.py"),
+    Mutant("npz: unpacked without a limit", "read_arrays", Put("size > most", "size < 0"), "tests/data/test_own_files.py"),
     Mutant("events: noise over the records of a person", "dp_events._sampled", Drop("/ run.records"), FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
     Mutant("epochs: rounded down", "epochs_to_steps", Put("math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)"), EPOCHS),
     Mutant("epochs: a whole number and its rounding", "epochs_to_steps", Put("wanted * (1.0 - _ROUNDING)", "wanted - 0.01"), EPOCHS),

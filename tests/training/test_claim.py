@@ -11,35 +11,29 @@ from reticent.kernel.accountants import compose
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk import advantage
-from reticent.training import Settings, fit
-from reticent.training.randomness import SeededSource, Stream
+from reticent.training import Settings
+from tests.training.small import stepped
 
 CLIP, SIGMA, RATE, STEPS = 0.5, 0.8, 0.35, 300
 
 
-def projections(make_context, recorder, present: bool) -> np.ndarray:
+def projections(recorder, present: bool) -> np.ndarray:
     """Released sums along the canary's direction, in clip norms: one number per step, weights frozen."""
     model = torch.nn.Linear(2, 2, bias=False)
     torch.nn.init.zeros_(model.weight)
     features = torch.zeros(10, 2)
     if present:
         features[4, 0] = 100.0
-    settings = Settings(noise_multiplier=SIGMA, max_grad_norm=CLIP, sample_rate=RATE, divisor=3.5, steps=STEPS)
-    fit(
-        make_context(model, settings, train_features=features, train_labels=torch.zeros(10, dtype=torch.int64)),
-        lambda p: torch.optim.SGD(p, lr=0.0),
-        SeededSource(21 + present, Stream.SAMPLING),
-        SeededSource(21 + present, Stream.NOISE),
-        hooks=[recorder],
-    )
+    settings, labels = Settings(SIGMA, CLIP, RATE, 3.5, STEPS), torch.zeros(10, dtype=torch.int64)
+    stepped(model, settings, features, labels, recorder, seed=21 + present)
     direction = np.array([-1.0, 0.0, 1.0, 0.0]) / np.sqrt(2.0)
     return torch.stack([u.gradient for u in recorder.updates]).numpy() @ direction * 3.5 / CLIP
 
 
-def test_one_step_is_the_claimed_pair(make_context, recorder):
-    absent = projections(make_context, recorder, present=False)
+def test_one_step_is_the_claimed_pair(recorder):
+    absent = projections(recorder, present=False)
     recorder.updates.clear()
-    present = projections(make_context, recorder, present=True)
+    present = projections(recorder, present=True)
 
     def mixture(x):
         return (1 - RATE) * stats.norm.cdf(x, 0, SIGMA) + RATE * stats.norm.cdf(x, 1, SIGMA)

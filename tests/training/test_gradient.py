@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from reticent.kernel.errors import UnsupportedError
-from reticent.training import Settings, fit
+from reticent.training import Settings
 from reticent.training.config_models import ConvNetConfig, LogisticConfig, MlpConfig
 from reticent.training.models import build_model
-from reticent.training.randomness import SeededSource, Stream
+from tests.training.small import stepped
 
 MODELS = {
     "logistic": (LogisticConfig(kind="logistic"), (5,)),
@@ -32,28 +34,12 @@ def one_by_one(model: nn.Module, features: torch.Tensor, labels: torch.Tensor) -
     return torch.stack(rows)
 
 
-def run_step(make_context, recorder, model, features, labels, clip, physical):
-    settings = Settings(
-        noise_multiplier=0.0,
-        max_grad_norm=clip,
-        sample_rate=0.6,
-        divisor=12.0,
-        steps=3,
-        physical_batch_size=physical,
-    )
-    context = make_context(model, settings, train_features=features, train_labels=labels)
-    return fit(
-        context,
-        lambda p: torch.optim.SGD(p, lr=0.0),
-        SeededSource(1, Stream.SAMPLING),
-        SeededSource(1, Stream.NOISE),
-        hooks=[recorder],
-    )
+SETTINGS = Settings(0.0, 1.0, 0.6, 12.0, 3)
 
 
 @pytest.mark.parametrize("physical", [1024, 4])
 @pytest.mark.parametrize("name", MODELS)
-def test_each_record_is_clipped_on_its_own(make_context, recorder, name, physical):
+def test_each_record_is_clipped_on_its_own(recorder, name, physical):
     config, shape = MODELS[name]
     generator = torch.Generator().manual_seed(2)
     features = 3 * torch.randn((20, *shape), generator=generator)
@@ -62,7 +48,9 @@ def test_each_record_is_clipped_on_its_own(make_context, recorder, name, physica
     exact = one_by_one(model, features, labels)
     norms = exact.norm(dim=1)
     clip = float(norms.sort().values[9:11].mean())  # between two norms: no rounding moves one across it
-    record = run_step(make_context, recorder, model, features, labels, clip, physical)
+    record = stepped(
+        model, replace(SETTINGS, max_grad_norm=clip, physical_batch_size=physical), features, labels, recorder
+    )
     for step, update, size, clipped in zip(
         recorder.steps, recorder.updates, record.batch_sizes, record.clipped, strict=True
     ):
@@ -88,14 +76,14 @@ class Permuted(nn.Module):
 
 
 @pytest.mark.parametrize("features_too", [False, True])
-def test_the_order_in_memory_does_not_matter(make_context, recorder, features_too):
+def test_the_order_in_memory_does_not_matter(recorder, features_too):
     generator = torch.Generator().manual_seed(2)
     features, labels = torch.randn((12, 8, 8, 2), generator=generator), torch.randint(3, (12,), generator=generator)
     if features_too:
         features = features.permute(3, 1, 2, 0).contiguous().permute(3, 1, 2, 0)
     model = Permuted()
     exact = one_by_one(model, features, labels)
-    run_step(make_context, recorder, model, features, labels, 1.0, 1024)
+    stepped(model, SETTINGS, features, labels, recorder)
     for step, update in zip(recorder.steps, recorder.updates, strict=True):
         chosen = exact[torch.from_numpy(step.indices)]
         expected = (chosen * (1.0 / chosen.norm(dim=1)).clamp(max=1.0)[:, None]).sum(dim=0) / 12.0
@@ -103,10 +91,10 @@ def test_the_order_in_memory_does_not_matter(make_context, recorder, features_to
     assert not model.layer._forward_pre_hooks
 
 
-def test_one_record_moves_the_sum_by_at_most_the_clip_norm(make_context, recorder):
+def test_one_record_moves_the_sum_by_at_most_the_clip_norm(recorder):
     """A record with an enormous gradient, alone in the data."""
     model = build_model(MlpConfig(kind="mlp", widths=(7,)), (5,), 3, seed=4)
-    run_step(make_context, recorder, model, torch.full((1, 5), 1e4), torch.tensor([1]), 0.25, 1024)
+    stepped(model, replace(SETTINGS, max_grad_norm=0.25), torch.full((1, 5), 1e4), torch.tensor([1]), recorder)
     norms = [
         float(u.gradient.norm()) * 12.0 for u, s in zip(recorder.updates, recorder.steps, strict=True) if len(s.indices)
     ]
@@ -144,22 +132,18 @@ class Counting(nn.Module):
     ],
     ids=["batch-norm", "centred", "buffer", "frozen"],
 )
-def test_models_without_gradients_per_record_are_refused(make_context, model, message):
-    settings = Settings(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.5, divisor=1.0, steps=1)
-    sources = SeededSource(1, Stream.SAMPLING), SeededSource(1, Stream.NOISE)
+def test_models_without_gradients_per_record_are_refused(training, model, message):
     before = [p.clone() for p in model.parameters()]
     with pytest.raises(UnsupportedError, match=message):
-        fit(make_context(model, settings), lambda p: torch.optim.SGD(p, lr=0.1), *sources)
+        stepped(model, SETTINGS, *training, rate=0.1)
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
 
-def test_the_model_is_left_plain(make_context):
+def test_the_model_is_left_plain(training):
     model = nn.Linear(5, 2)
-    settings = Settings(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.5, divisor=30.0, steps=2)
-    sources = SeededSource(1, Stream.SAMPLING), SeededSource(1, Stream.NOISE)
-    fit(make_context(model, settings), lambda p: torch.optim.SGD(p, lr=0.1), *sources)
-    assert all(p.grad is None and not hasattr(p, "grad_sample") for p in model.parameters())
-    fit(make_context(model, settings), lambda p: torch.optim.SGD(p, lr=0.1), *sources)
+    for _ in range(2):
+        stepped(model, SETTINGS, *training, rate=0.1)
+        assert all(p.grad is None and not hasattr(p, "grad_sample") for p in model.parameters())
     assert np.isfinite(model.weight.detach().numpy()).all()
 
 

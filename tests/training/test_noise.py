@@ -7,11 +7,12 @@ import pytest
 import torch
 from scipy import stats
 
-from reticent.training import Settings, fit
+from reticent.training import Settings
 from reticent.training.config_models import LogisticConfig
 from reticent.training.models import build_model
 from reticent.training.optimiser import PrivateOptimizer
 from reticent.training.randomness import SeededSource, Stream, SystemSource
+from tests.training.small import Recorder, stepped
 
 SIGMA, CLIP, DIVISOR = 1.7, 0.3, 5.0
 
@@ -77,61 +78,21 @@ def test_why_noise_does_not_come_from_a_torch_generator():
 
 
 @pytest.mark.parametrize("physical", [1024, 2])
-def test_an_empty_batch_still_releases_noise(make_context, recorder, physical):
-    model = torch.nn.Linear(5, 2)
-    settings = Settings(
-        noise_multiplier=1.0,
-        max_grad_norm=1.0,
-        sample_rate=1e-9,
-        divisor=2.0,
-        steps=300,
-        physical_batch_size=physical,
-    )
-    record = fit(
-        make_context(model, settings),
-        lambda p: torch.optim.SGD(p, lr=0.1),
-        SeededSource(0, Stream.SAMPLING),
-        SeededSource(0, Stream.NOISE),
-        hooks=[recorder],
-    )
-    assert record.steps == 300
+def test_an_empty_batch_still_releases_noise(training, recorder, physical):
+    settings = Settings(1.0, 1.0, 1e-9, 2.0, 150, physical_batch_size=physical)
+    record = stepped(torch.nn.Linear(5, 2), settings, *training, recorder, rate=0.1)
+    assert record.steps == 150
     assert set(record.batch_sizes) == {0}
     updates = torch.stack([u.gradient for u in recorder.updates]).numpy()
     assert updates.std() == pytest.approx(0.5, rel=6 / np.sqrt(2 * updates.size), abs=0)
     assert len(np.unique(updates)) == updates.size
 
 
-def test_noise_is_added_once_however_the_batch_passes(make_context):
+def test_noise_is_added_once_however_the_batch_passes(training):
     """Same seed, whole batch at once or in pieces of 7: the updates agree up to rounding."""
     updates = []
     for physical in (1024, 7):
-        recorder, model = _Keep(), build_model(LogisticConfig(kind="logistic"), (5,), 2, seed=1)
-        settings = Settings(
-            noise_multiplier=3.0, max_grad_norm=1.0, sample_rate=0.9, divisor=1.0, steps=5, physical_batch_size=physical
-        )
-        fit(
-            make_context(model, settings),
-            lambda p: torch.optim.SGD(p, lr=0.1),
-            SeededSource(0, Stream.SAMPLING),
-            SeededSource(0, Stream.NOISE),
-            hooks=[recorder],
-        )
-        updates.append(torch.stack(recorder.gradients).numpy())
+        recorder, model = Recorder(), build_model(LogisticConfig(kind="logistic"), (5,), 2, seed=1)
+        stepped(model, Settings(3.0, 1.0, 0.9, 1.0, 5, physical_batch_size=physical), *training, recorder, rate=0.1)
+        updates.append(torch.stack([u.gradient for u in recorder.updates]).numpy())
     assert updates[1] == pytest.approx(updates[0], rel=1e-4, abs=1e-4)
-
-
-class _Keep:
-    def __init__(self) -> None:
-        self.gradients: list[torch.Tensor] = []
-
-    def start(self, context) -> None:
-        pass
-
-    def before_step(self, step) -> None:
-        pass
-
-    def after_step(self, step, update) -> None:
-        self.gradients.append(update.gradient)
-
-    def finish(self) -> None:
-        pass

@@ -11,10 +11,11 @@ from torch import nn
 
 from reticent.attacks.glir import glir_audit
 from reticent.kernel.errors import ArtifactError, UnsupportedError
-from reticent.training import Settings, train
+from reticent.sensitivity import SensitiveAttribute
+from reticent.training import RunContext, Settings, train
 from reticent.training.factored import LinearModel, unit_rows
-from reticent.training.loop import fit
-from reticent.training.randomness import SeededSource, Stream
+from reticent.training.sensitive import AttributeHook
+from tests.training.small import stepped
 
 NORM = 0.7
 
@@ -113,27 +114,19 @@ def test_rows_of_any_length_have_a_unit() -> None:
 
 
 class TestRuns:
-    def test_the_loop_releases_the_class_means(self, make_context) -> None:
+    def test_the_loop_releases_the_class_means(self, training) -> None:
         """Without noise and with full batches a step is the sum of the signed units over the divisor."""
         layer = nn.Linear(5, 2, bias=False)
         before = layer.weight.detach().clone()
-        context = make_context(layer, Settings(0.0, NORM, 1.0, 12.0, 1, physical_batch_size=7, normalise=True))
-        sources = SeededSource(0, Stream.SAMPLING), SeededSource(0, Stream.NOISE)
-        record = fit(context, lambda p: torch.optim.SGD(p, lr=1.0), *sources)
-        signs = torch.where(context.train_labels == 1, 1.0, -1.0).double()
-        rows = context.train_features.double()
+        settings = Settings(0.0, NORM, 1.0, 12.0, 1, physical_batch_size=7, normalise=True)
+        record = stepped(layer, settings, *training, rate=1.0)
+        rows, signs = training[0].double(), torch.where(training[1] == 1, 1.0, -1.0).double()
         mean = (signs[:, None] * rows / rows.norm(dim=1, keepdim=True)).sum(dim=0) * NORM / math.sqrt(2) / 12.0
         moved = (layer.weight.detach() - before).double()
         assert moved[0].numpy() == pytest.approx(-mean.numpy(), rel=1e-4, abs=1e-6)
         assert moved[1].numpy() == pytest.approx(mean.numpy(), rel=1e-4, abs=1e-6)
         assert record.factored
         assert record.batch_sizes == (60,)
-
-    def test_a_run_says_so(self, make_config, tmp_path) -> None:
-        config = make_config(model={"kind": "logistic", "bias": False}, clipping="normalise", batch_size=100)
-        run = train(config, tmp_path / "run")
-        assert run.ledger.gradients.normalised
-        assert run.ledger.config["clipping"] == "normalise"
 
     @pytest.mark.parametrize(
         "changes",
@@ -155,11 +148,9 @@ class TestRuns:
             nn.Sequential(nn.Dropout(0.5), nn.Linear(5, 2)),
         ],
     )
-    def test_models_without_such_a_layer_are_refused(self, make_context, model) -> None:
-        context = make_context(model, Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True))
-        sources = SeededSource(0, Stream.SAMPLING), SeededSource(0, Stream.NOISE)
+    def test_models_without_such_a_layer_are_refused(self, training, model) -> None:
         with pytest.raises(UnsupportedError, match="last layer is linear"):
-            fit(context, lambda p: torch.optim.SGD(p, lr=1.0), *sources)
+            stepped(model, Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True), *training)
 
     def test_attacks_that_clip_refuse_it(self, make_config, tmp_path) -> None:
         config = make_config(model={"kind": "logistic"}, clipping="normalise", trace={"every": 1})
@@ -167,11 +158,8 @@ class TestRuns:
         with pytest.raises(UnsupportedError, match="normalised"):
             glir_audit(run)
 
-    def test_a_recorder_refuses_it(self, make_context) -> None:
-        from reticent.sensitivity import SensitiveAttribute
-        from reticent.training.sensitive import AttributeHook
-
+    def test_a_recorder_refuses_it(self, training) -> None:
         hook = AttributeHook(SensitiveAttribute.number(0, low=-1.0, high=1.0, count=2))
-        context = make_context(nn.Linear(5, 2), Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True))
+        context = RunContext(Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True), nn.Linear(5, 2), *training)
         with pytest.raises(UnsupportedError, match="normalise"):
             hook.start(context)

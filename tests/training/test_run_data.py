@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.data.purchase import generate_baskets, load_purchase100
+from reticent.data.purchase import generate_baskets
 from reticent.facts.steps import MOST_STEPS
 from reticent.kernel.errors import ArtifactError, DataError, ParameterError, ReticentError
 from reticent.records.ledger import RunLedger
@@ -64,23 +64,6 @@ def test_a_run_cannot_make_us_open_a_path(folder, tmp_path, path):
     _forge(tmp_path / "run", lambda ledger: ledger["config"]["data"].update(path=str(tmp_path / path)))
     with pytest.raises(ArtifactError, match=r"data\.path: must be left out"):
         load_run(tmp_path / "run").dataset()
-
-
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_data_file_must_be_a_plain_file(folder, kind):
-    (folder / "dataset_purchase").unlink()
-    if kind == "pipe":
-        os.mkfifo(folder / "dataset_purchase")
-    else:
-        (folder / "dataset_purchase").symlink_to("/dev/zero")
-    with pytest.raises(DataError, match="not a plain file"):
-        load_purchase100()
-
-
-def test_a_data_file_that_is_too_large(folder, monkeypatch):
-    monkeypatch.setattr("reticent.data.files.LARGEST", 100)
-    with pytest.raises(DataError, match="more than the 100 that are allowed"):
-        load_purchase100()
 
 
 def test_a_long_run_is_refused_before_it_is_trained():
