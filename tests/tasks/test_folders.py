@@ -50,10 +50,11 @@ def test_a_folder_without_our_manifest_is_refused_and_left_as_it_was(tmp_path, c
 
 
 def test_a_folder_inside_a_run_is_refused(tmp_path):
-    (tmp_path / "manifest.json").write_text('{"schema": "reticent.run/1", "files": {}}')
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "manifest.json").write_text('{"schema": "reticent.run/1", "files": {}}')
     before = everything(tmp_path)
     with pytest.raises(ArtifactError, match="lies inside the run"):
-        execute([TASK], zeros, Store(tmp_path / "deep" / "attack"))
+        execute([TASK], zeros, Store(tmp_path / "run" / "deep" / "attack"))
     assert everything(tmp_path) == before
 
 

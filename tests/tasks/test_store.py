@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 
 import numpy as np
 import pytest
@@ -54,11 +53,8 @@ def test_progress_counts_what_was_found_and_foretells_the_end(tmp_path):
     tasks = [Task("double", {"blob": blob, "i": i}) for i in range(5)]
     execute(tasks[:2], double, store)
     execute(tasks, double, store, progress=reports.append)
-    assert [r.done for r in reports] == sorted(r.done for r in reports)
-    assert reports[0].done == 2
-    last = reports[-1]
-    assert isinstance(last, Progress)
-    assert (last.done, last.total) == (5, 5)
+    assert [report.done for report in reports] == [2, 3, 4, 5]
+    assert reports[-1] == Progress(5, 5)
 
 
 def test_a_failing_task_keeps_the_others(tmp_path):
@@ -90,27 +86,6 @@ def test_two_writers_of_one_task_agree(tmp_path):
     assert [path.name for path in (tmp_path / "tasks").iterdir()] == [task.key]
 
 
-def hold(path: str, ready: multiprocessing.Event, leave: multiprocessing.Event) -> None:
-    with Store(path).exclusive():
-        ready.set()
-        leave.wait(20)
-
-
-def test_one_process_at_a_time_hands_out_work(tmp_path):
-    context = multiprocessing.get_context("fork")
-    ready, leave = context.Event(), context.Event()
-    other = context.Process(target=hold, args=(str(tmp_path), ready, leave))
-    other.start()
-    try:
-        assert ready.wait(20)
-        with pytest.raises(ArtifactError, match="another process"):
-            execute([Task("t", {})], double, Store(tmp_path))
-    finally:
-        leave.set()
-        other.join()
-    execute([], double, Store(tmp_path))
-
-
 def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
     store = Store(tmp_path)
     execute([], double, store)
@@ -127,13 +102,6 @@ def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
     assert not (tmp_path / ".manifest.json.partial-0123456789abcdef").exists()
     assert (tmp_path / ".mine").exists()
     assert len(list((tmp_path / "blobs").iterdir())) == 1
-
-
-def test_a_manifest_makes_a_round_trip(tmp_path):
-    store = Store(tmp_path)
-    assert store.read_manifest() is None
-    execute([], double, store, plan={"models": 16})
-    assert store.read_manifest() == {"models": 16}
 
 
 def test_canonical_json_is_strict_and_sorted(tmp_path):

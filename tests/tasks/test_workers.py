@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -72,12 +71,6 @@ def linger(folder):
 def count_threads(store, task):
     return {"x": np.array([float(os.environ["OMP_NUM_THREADS"])])}
 
-
-def spin(store, task):
-    end = time.process_time() + task.inputs["seconds"]
-    while time.process_time() < end:
-        pass
-    return {"x": np.zeros(1)}
 """
 
 
@@ -242,8 +235,7 @@ def test_a_dask_cluster_whose_processes_are_dead_is_one_line(tmp_path, work, mon
         kill_once_begun(store, wanted, workers if dead == "workers" else [scheduler])
         line = lost(wanted, work.sleep, store, Dask(address, timeout=60.0), progress=seen.append)
     assert ("has no worker left" if dead == "workers" else "is gone") in line
-    out, err = capfd.readouterr()
-    assert "Traceback" not in out + err
+    assert "Traceback" not in "".join(capfd.readouterr())
     if dead == "workers":
         assert any("no worker left" in str(report.waiting) for report in seen)
         execute(wanted[:5], lambda store, task: {"x": np.zeros(1)}, store)  # and the work can go on
@@ -255,84 +247,31 @@ def test_a_ray_worker_that_is_killed_is_one_line(tmp_path, work, monkeypatch, ca
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     assert "a worker died" in lost(tasks(12), work.die_at_three, Store(tmp_path / "work"), Ray("local"))
     out, err = capfd.readouterr()
-    assert "Traceback" not in out + err
-    assert out == ""
+    assert ("Traceback" in err, out) == (False, "")
 
 
-@contextlib.contextmanager
-def ray_head(folder: str, monkeypatch):
-    """The head of a Ray cluster with two workers, and all its processes; none of them is left at the end."""
-    pytest.importorskip("ray")
-    psutil = pytest.importorskip("psutil")
-    for name, value in {"AUTH_MODE": "disabled", "ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}.items():
-        monkeypatch.setenv(f"RAY_{name}", value)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    options = [
-        "--node-ip-address=127.0.0.1",
-        f"--port={address.split(':')[1]}",
-        "--num-cpus=2",
-        "--disable-usage-stats",
-    ]
-    options += ["--include-dashboard=false", f"--temp-dir={folder}", "--object-store-memory=100000000", "--block"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", *options]
-    head = psutil.Popen(start, start_new_session=True, **quiet)
-    family: set = set()
-
-    def look():
-        family.update([head, *head.children(recursive=True)] if head.is_running() else [])
-        for process in list(family):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                family.update(process.children(recursive=True))
-        return family
-
-    def members(name: str):
-        found = []
-        for process in look():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                found += [process] if name in " ".join(process.cmdline()[:1]) else []
-        return found
-
-    try:
-        while not members("raylet"):
-            time.sleep(0.1)
-        yield address, members
-    finally:
-        for process in look():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        _, alive = psutil.wait_procs(family, timeout=20)
-    assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dead", [["gcs_server"], ["raylet"], ["gcs_server", "raylet"]], ids="+".join)
-def test_a_ray_head_that_is_killed_is_one_line(tmp_path, work, monkeypatch, dead, capfd):
-    monkeypatch.setattr("reticent.tasks.engine.LOST_SECONDS", 2.0)
-    store, wanted = Store(tmp_path / "work"), tasks(200, seconds=0.3)
-    short = tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True)  # for Ray's sockets
-    with short as folder, ray_head(folder, monkeypatch) as (address, members):
-        kill_once_begun(store, wanted, (process for name in dead for process in members(name)))
-        line = lost(wanted, work.sleep, store, Ray(address))
-    assert any(store.has(task) for task in wanted)
-    if "gcs_server" in dead:
-        assert re.match(r"the Ray head at \S+ is gone", line)
-    assert "Traceback" not in "".join(capfd.readouterr())
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_two_workers_are_nearly_twice_as_fast_as_one(tmp_path, work):
-    """Sixteen tasks of three seconds of processor time each; needs two idle cores."""
-    taken = []
-    for workers in (1, 2):
-        start = time.monotonic()
-        execute(tasks(16, seconds=3.0, round=workers), work.spin, Store(tmp_path / str(workers)), Local(workers))
-        taken.append(time.monotonic() - start)
-    print(f"one worker {taken[0]:.1f} s, two {taken[1]:.1f} s: {taken[0] / taken[1]:.2f} times as fast")
-    assert taken[0] / taken[1] >= 1.8
+@pytest.mark.parametrize(
+    ("alive", "cores", "wanted"), [(True, 2, None), (False, 2, "no worker left"), (True, 0, "no worker left")]
+)
+def test_a_ray_cluster_says_why_nobody_answers(monkeypatch, alive, cores, wanted):
+    """A head that listens, whose nodes are as Ray tells; then one that is gone. Ray itself hangs where it is gone."""
+    with socket.socket() as head:
+        head.bind(("127.0.0.1", 0))
+        head.listen()
+        ray = SimpleNamespace(
+            is_initialized=lambda: True,
+            get_runtime_context=lambda: SimpleNamespace(gcs_address=f"127.0.0.1:{head.getsockname()[1]}"),
+            nodes=lambda: [{"Alive": alive, "Resources": {"CPU": cores}}],
+            cluster_resources=lambda: {"CPU": 2.0},
+            remote=lambda **_: lambda call: call,
+            cancel=lambda _: None,
+        )
+        monkeypatch.setitem(sys.modules, "ray", ray)
+        with Ray().pool() as pool:
+            assert (pool.workers, pool.borrowed) == (2, True)
+            assert (wanted or "None") in str(pool.trouble())
+            head.close()
+            assert re.match(r"the Ray head at \S+ is gone", pool.trouble())
 
 
 def ended(owners) -> bool:
