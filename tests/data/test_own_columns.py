@@ -28,7 +28,29 @@ def labels(label, count: int = 240) -> str:
     return "x,income\n" + "".join(f"{i % 7},{label(i)}\n" for i in range(count))
 
 
+STRAYS = ("old", "1,5", "20 years", "1_000", "?")
 EMPTY = "column 'age' has 1 empty cell (first: line 7): fill them, leave such records out, or say missing"
+DAYS = (
+    lambda i: f"{1 + i % 3:02}-{1 + i % 2:02}-1999",
+    lambda i: f"{1 + i % 3:02}.{1 + i % 2:02}.2003",
+    lambda i: f"2020-{1 + i % 2:02}-{1 + i % 3:02}T08:00:00",
+    lambda i: f"{1 + i % 2}/{1 + i % 3}/99",
+    lambda i: f"{1 + i % 3}-Feb-99",
+    lambda i: f"{1 + i % 3}. Okt. 199{i % 2}",
+    lambda i: f"20{1 + i % 2:02}10{1 + i % 3:02}",
+)
+CODES = {
+    "patientid": lambda i: i * 7 % 90,  # a number that repeats
+    "Patient-ID": lambda i: f"P{i * 7 % 50}",
+    "kundennummer": lambda i: 5 + i * 7 % 12,
+    "nr": lambda i: i // 3,  # rows of one person beside each other
+    "Unnamed: 0": lambda i: i,
+    "many": lambda i: i * i % 40_009 + 7,
+    "PLZ": lambda i: [80331, 10115, 20095][i % 3],
+    "area": lambda i: ["01067", "99084"][i % 2],  # leading zeros
+    "code postal": lambda i: 75001 + i % 4,
+    "clinicCode": lambda i: 100 + i % 4,
+}
 REFUSED = [
     # All columns at once, the label first.
     (
@@ -43,19 +65,8 @@ REFUSED = [
         "3 columns ... 'income' (the label) ... 'age' is declared wrongly ... 'job' holds 'clerk' ... does not list",
     ),
     # Cells that do not fit.
-    *(
-        (
-            f'{TABLE}"{cell}",cook,low\n',
-            {},
-            f"'age' holds numbers, but {cell!r} in line 7: correct the cell, or declare",
-        )
-        for cell in ("old", "1,5", "20 years", "1_000", "?")
-    ),
-    (
-        f"{TABLE}a,cook,low\nb,cook,low\n",
-        {"age": AGE},
-        "'a' in line 7, and 1 more: correct the cell, or declare values",
-    ),
+    *((f'{TABLE}"{cell}",cook,low\n', {}, f"holds numbers, but {cell!r} in line 7: correct the") for cell in STRAYS),
+    (f"{TABLE}a,cook,low\nb,cook,low\n", {"age": AGE}, "'a' in line 7, and 1 more: correct the cell, or declare"),
     (TABLE, {"job": {"low": 0, "high": 1}}, "'job' is declared with bounds, but holds 'cook' in line 2, and 4 more"),
     *((f"{TABLE}{cell},cook,low\n", {"age": AGE}, EMPTY) for cell in ("", " ", "NA", "nan", "NULL")),
     (f"{TABLE}20,,low\n", {}, "column 'job' has 1 empty cell (first: line 7)"),
@@ -64,46 +75,12 @@ REFUSED = [
     (rows("far", ["1e101"] * 9), {}, "beyond 1e+100"),
     (rows("codes", ["10", "20", "20", "2A", "10"]), {}, "holds numbers, but '2A'"),
     # What may name a person, a record, a place or a day.
-    *(
-        (
-            rows("day", lambda i, day=day: day.format(1 + i % 3, 1 + i % 2), 50),
-            {},
-            "column 'day' holds dates: write what",
-        )
-        for day in (
-            *("{0:02}-{1:02}-1999", "{0:02}.{1:02}.2003", "2020-{1:02}-{0:02}T08:00:00", "{1}/{0}/99", "{0}-Feb-99"),
-            *("{0}. Okt. 199{1}", "20{1:02}10{0:02}"),
-        )
-    ),
-    (
-        rows("name", lambda i: f"P-{i:04}", 40),
-        {},
-        "'name' has 40 different texts in 40 records, as an id ... name: drop",
-    ),
+    *((rows("day", day, 50), {}, "column 'day' holds dates: write what matters") for day in DAYS),
+    (rows("name", lambda i: f"P-{i:04}", 40), {}, "'name' has 40 different texts in 40 records, as an id ... drop"),
     (rows("name", lambda i: f"P-{i // 2 * 3}{'b' * (i % 7 == 0)}", 40), {}, "different texts in 40 records, as an id"),
     (rows("name", lambda i: 140 - i, 40), {}, "'name' has 40 different whole numbers in 40 records, as an id"),
     (rows("town", lambda i: f"T{i % 500}", 3000), {}, "declare its categories"),
-    *(
-        (
-            rows(name, cell),
-            {},
-            f"several rows per person? If it says whose they are, say person: {name}; else declare its",
-        )
-        for name, cell in {
-            "patientid": lambda i: i * 7 % 90,  # a number that repeats
-            "Patient-ID": lambda i: f"P{i * 7 % 50}",
-            "kundennummer": lambda i: 5 + i * 7 % 12,
-            "nr": lambda i: i // 3,  # rows of one person beside each other
-            "who": lambda i: f"P{i // 5}",
-            "Unnamed: 0": lambda i: i,
-            "many": lambda i: i * i % 40_009 + 7,
-            "PLZ": lambda i: [80331, 10115, 20095][i % 3],
-            "zip_code": lambda i: [80331, 10115, 20095][i % 3],
-            "area": lambda i: ["01067", "99084"][i % 2],  # leading zeros
-            "code postal": lambda i: 75001 + i % 4,
-            "clinicCode": lambda i: 100 + i % 4,
-        }.items()
-    ),
+    *((rows(name, cell), {}, f"several rows per person? ... person: {name}; else") for name, cell in CODES.items()),
     # Labels that are no classes.
     (labels(lambda i: i + 0.5, 40), {}, "'income' (the label) has 40 different numbers: a label has classes"),
     (labels(lambda i: "low", 40), {}, "(the label) has the same value in each record: there is nothing to predict"),

@@ -127,12 +127,11 @@ def test_a_run_that_hides_its_steps_is_certified_so(hidden, unit, tmp_path, how)
         assert all(one.passed for one in checks) is passed
 
 
-@pytest.mark.parametrize("how", [WHOLE, CYCLIC], ids=["whole", "cyclic"])
-def test_a_target_for_who_sees_the_final_model_takes_less_noise(hidden, unit, tmp_path, how) -> None:
+def test_a_target_for_who_sees_the_final_model_takes_less_noise(hidden, unit, tmp_path) -> None:
     noise = {}
     for who in ("worst-case", "final-model"):
         target = {"epsilon": 2.0, "delta": 1e-5, "adversary": who}
-        config = hidden(**{**dict.fromkeys(WHOLE), **how, "noise_multiplier": None, "target": target})
+        config = hidden(**{**dict.fromkeys(WHOLE), **CYCLIC, "noise_multiplier": None, "target": target})
         run = train(config, tmp_path / who, dataset=unit)
         noise[who] = run.ledger.first.noise_multiplier
         certificate = certify_run(run.ledger)
@@ -163,9 +162,9 @@ def test_a_stated_factor_that_the_run_does_not_establish_is_refused(hidden, unit
     document = json.loads(certify_run(ledger).to_json())
     (last,) = (one for one in document["assessments"] if one["adversary"] == "final-model")
     last["parameters"]["contraction"] = 0.5
-    assert not verify(Certificate.parse(document)).accepted
-    document["ledger"]["config"]["weight_decay"] = 0.5
-    assert not verify(Certificate.parse(document)).accepted
+    for decay in (0.05, 0.5):
+        document["ledger"]["config"]["weight_decay"] = decay
+        assert not verify(Certificate.parse(document)).accepted
 
 
 @pytest.mark.parametrize("changes", [{"momentum": 0.9}, {"optimiser": "adam"}, {"average_last": 0.5}])
@@ -244,11 +243,5 @@ def test_what_only_the_run_knows_is_refused_too(hidden, unit, tmp_path) -> None:
 
 
 def test_an_attacker_that_was_declared_and_cannot_be_answered_is_named() -> None:
-    drawn = rt.dpsgd(noise_multiplier=2.0, sample_rate=0.1, steps=5)
-    certificate = rt.certify(drawn, contraction=0.9).certificate
+    certificate = rt.certify(rt.dpsgd(noise_multiplier=2.0, sample_rate=0.1, steps=5), contraction=0.9).certificate
     assert "hidden steps" in certificate.skipped["final-model"]
-    assert verify(certificate).accepted
-    whole = rt.dpsgd(noise_multiplier=5.0, sample_rate=1.0, steps=50)
-    assert "final-model" in {one.adversary for one in rt.certify(whole, contraction=0.9).certificate.assessments}
-    found = rt.calibrate(whole, FinalModel(0.9), epsilon=1.0, delta=1e-5)
-    assert found.value < rt.calibrate(whole, epsilon=1.0, delta=1e-5).value

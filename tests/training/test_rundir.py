@@ -6,10 +6,6 @@ import hashlib
 import os
 import pickle
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -231,48 +227,6 @@ def test_random_damage_is_a_clear_error_or_a_readable_run(run_path, name, forged
     assert "\n" not in "".join(said)
 
 
-SCRIPT = """
-import sys
-import time
-from pathlib import Path
-import numpy as np
-from reticent.data import Dataset
-from reticent.training import parse_config, train
-
-class Slow:
-    def start(self, context): print("started", flush=True)
-    def before_step(self, step): time.sleep(0.01)
-    def after_step(self, step, update): pass
-    def finish(self): pass
-
-features, labels = np.zeros((60, 5), np.float32), np.arange(60) % 2
-dataset = Dataset("small", "test", features, labels, 2, np.arange(50), np.arange(50, 60))
-config = parse_config({"data": {"name": "digits"}, "model": {"kind": "logistic"}, "noise_multiplier": 1.0,
-    "batch_size": 5, "steps": 40, "learning_rate": 0.1, "trace": {}})
-train(config, Path(sys.argv[1]), hooks=[Slow()], dataset=dataset)
-"""
-
-
-@pytest.mark.slow  # by default: test_checkpoint.py kills ten times
-def test_killed_run_is_never_seen_half_written(tmp_path, monkeypatch):
-    """kill -9 while training: no run directory, and what is left does not hinder the next run, which removes it."""
-    out = tmp_path / "run"
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)], stdout=subprocess.PIPE)
-    assert process.stdout.readline() == b"started\n"
-    time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert not out.exists()
-    (left,) = tmp_path.iterdir()
-    assert left.name.startswith(".run.partial-")
-    with pytest.raises(ArtifactError, match="half written"):
-        load_run(left)
-    monkeypatch.setattr(sys, "argv", ["-c", str(out)])
-    exec(SCRIPT, {})  # noqa: S102
-    read_everything(out)
-    assert not left.exists()
-
-
 def test_trace_replays_the_run(make_config, dataset, tmp_path, monkeypatch):
     """Weights move by learning rate times the recorded gradient; masks agree with the ledger."""
     monkeypatch.setattr("reticent.training.trace.SHARD_BYTES", 34 * 8 * 4)  # four steps per shard
@@ -297,8 +251,7 @@ def test_trace_of_some_steps_without_masks(make_config, dataset, tmp_path):
     (shard,) = run.trace()
     assert shard.steps.tolist() == [0, 4, 8, 12]
     assert shard.masks is None
-    full = train(make_config(trace={}), tmp_path / "full", dataset=dataset)
-    (whole,) = full.trace()
+    (whole,) = train(make_config(trace={}), tmp_path / "full", dataset=dataset).trace()
     assert torch.equal(whole.weights[::4], shard.weights)
     assert torch.equal(whole.gradients[::4], shard.gradients)
     assert train(make_config(), tmp_path / "bare", dataset=dataset).trace() is None

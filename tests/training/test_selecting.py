@@ -126,12 +126,6 @@ def test_the_draws_come_from_the_operating_system(monkeypatch, tmp_path) -> None
     assert seeds == [()]
 
 
-def test_no_run_at_all_releases_nothing(tmp_path) -> None:
-    plan = planned(runs="poisson", mean_runs=1e-6)
-    assert select(plan, tmp_path / "run") == selecting.Selected(None, None)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_run_that_diverged_is_the_worst_and_never_an_error_of_its_own(monkeypatch, tmp_path) -> None:
     deep = SETTINGS | {"model": {"kind": "mlp", "widths": [4], "activation": "relu"}}
     plan = planned({"learning_rate": [0.1, 1e30]}, deep, runs="fixed", mean_runs=8)
