@@ -19,7 +19,6 @@ import pytest
 
 from reticent.kernel.errors import WorkerError
 from reticent.tasks import Dask, Local, Ray, Store, Task, execute
-from reticent.tasks.engines import processes
 from tests.tasks.results import digest
 
 WORK = """
@@ -65,14 +64,6 @@ def meet(store, task):
             raise RuntimeError("nobody else came")
         time.sleep(0.01)
     return {"x": np.array([float(os.getpid()), float(os.environ["OMP_NUM_THREADS"])])}
-
-
-def linger(folder):
-    (folder / str(os.getpid())).touch()
-    time.sleep(3600.0)
-
-
-
 """
 
 
@@ -287,23 +278,4 @@ def test_processes_that_are_given_up_end_and_say_nothing(tmp_path, work, capfd):
     store, wanted = Store(tmp_path / "work"), tasks(12)
     assert "no luck" in lost(wanted, work.fail_at_three, store, Local(2))
     assert ended({int(store.load(task)["x"][0]) for task in wanted if store.has(task)})
-    assert capfd.readouterr() == ("", "")
-
-
-def interrupted(linger, folder: Path) -> None:
-    with processes(2) as executor:
-        for _ in range(9):
-            executor.submit(linger, folder)
-        while len(list(folder.iterdir())) < 2:
-            time.sleep(0.05)
-        raise KeyboardInterrupt
-
-
-def test_processes_that_are_interrupted_end_and_say_nothing(tmp_path, work, capfd):
-    """More waits than the pool has handed on, which is where its thread tripped."""
-    folder = tmp_path / "owners"
-    folder.mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        interrupted(work.linger, folder)
-    assert ended([path.name for path in folder.iterdir()])
     assert capfd.readouterr() == ("", "")

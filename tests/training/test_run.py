@@ -18,10 +18,8 @@ from reticent.data.purchase import generate_baskets
 from reticent.facts.steps import MOST_STEPS
 from reticent.kernel.errors import ArtifactError, DataError, NumericalError, ParameterError, ReticentError
 from reticent.kernel.mechanisms import DPSGD
-from reticent.kernel.proofs import Status
 from reticent.kernel.samplers import Poisson
 from reticent.records.ledger import RunLedger
-from reticent.samplers import RandomAllocation
 from reticent.training import StopTraining, load_config, load_run, train
 from reticent.training.hooks import StepHook
 from reticent.training.setup import make_settings
@@ -163,16 +161,6 @@ def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_pat
 )
 def test_epochs_become_steps(make_config, changes, steps):
     assert make_settings(make_config(**changes), 60).steps == steps
-
-
-def test_random_allocation_is_recorded_checked_and_accounted(make_config, dataset, tmp_path):
-    changes = {"sampler": "random-allocation", "batch_size": 25, "epochs": 2, "steps": None}
-    ledger = train(make_config(**changes), tmp_path / "run", dataset=dataset).ledger
-    records, sizes = ledger.data.dataset_size, ledger.diagnostics.batch_sizes
-    assert sum(sizes[:3]) == sum(sizes[3:]) == records
-    assert ledger.mechanism().sampler == RandomAllocation(3)
-    assert ledger.vouches()["allocation-draws"] is Status.CHECKED
-    assert not list(ledger.contradictions())
 
 
 def test_the_size_is_public_only_where_it_was_used(make_config, dataset, tmp_path):
