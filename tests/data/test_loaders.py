@@ -176,7 +176,7 @@ def test_data_and_ledger_import_no_torch():
     code = (
         "import sys\n"
         "import reticent.data, reticent.records.ledger\n"
-        "reticent.data.load('digits')\n"
+        "reticent.data.load('generated-baskets')\n"
         "sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

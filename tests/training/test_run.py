@@ -191,7 +191,7 @@ def test_an_interrupted_run_leaves_nothing(make_config, dataset, tmp_path):
 
 
 def test_a_long_ledger_takes_linear_time_and_a_longer_one_is_refused(make_config, dataset, tmp_path):
-    ledger, steps = train(make_config(), tmp_path / "run", dataset=dataset).ledger, 300_000
+    ledger, steps = train(make_config(), tmp_path / "run", dataset=dataset).ledger, 100_000
     diagnostics = ledger.diagnostics.model_copy(update={"batch_sizes": (5,) * steps, "clipped": (1,) * steps})
     segments = (ledger.segments[0].model_copy(update={"steps": steps}),)
     long = ledger.model_copy(update={"diagnostics": diagnostics, "segments": segments})
@@ -199,7 +199,7 @@ def test_a_long_ledger_takes_linear_time_and_a_longer_one_is_refused(make_config
     text = long.to_json()
     assert RunLedger.from_json(text) == long
     long.public()
-    assert time.process_time() - started < 3.0
+    assert time.process_time() - started < 1.5
     with pytest.raises(ReticentError, match="at most 1000000 items"):
         RunLedger.from_json(text.replace("[5, 5", "[" + "5, " * MOST_STEPS + "5", 1))
 

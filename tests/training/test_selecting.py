@@ -188,6 +188,7 @@ def released(tmp_path_factory):
     return plan, folder
 
 
+@pytest.mark.usefixtures("quick_documents")
 def test_the_certificate_is_of_the_selection_and_verifies(released) -> None:
     plan, folder = released
     found = rt.certify(folder)
