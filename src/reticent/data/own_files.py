@@ -270,4 +270,4 @@ def _number(text: str) -> float:
 
 def _plain(numbers: Iterable[float | None]) -> tuple[str, ...]:
     """Numbers as texts that give them back, empty where there is none."""
-    return tuple("" if x is None or x != x else str(int(x)) if x % 1 == 0 else repr(x) for x in numbers)
+    return tuple("" if x is None or x != x else str(int(x)) if x % 1 == 0 else repr(float(x)) for x in numbers)
