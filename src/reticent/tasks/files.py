@@ -94,9 +94,9 @@ def parse_tensors(
     except (SafetensorError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ArtifactError(f"{where}: is not a safetensors file: {' '.join(str(error).split())[:200]}") from None
     found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
-    for name in sorted(found.keys() | expected.keys()) if expected is not None else ():
-        if found.get(name) != expected.get(name):
-            raise ArtifactError(f"{where}: {name} is {found.get(name)}, expected {expected.get(name)}")
+    if expected is not None and found != dict(expected):
+        name = next(name for name in sorted({*found, *expected}) if found.get(name) != expected.get(name))
+        raise ArtifactError(f"{where}: {name} is {found.get(name)}, expected {expected.get(name)}")
     _require_finite(arrays, f"{where}: ")
     return arrays
 

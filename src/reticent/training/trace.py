@@ -167,4 +167,5 @@ class Trace:
             expected["masks"] = ((k, -(-n // 8)), "uint8")
         found = parse_tensors(content, shard.file, expected)
         masks = np.unpackbits(found["masks"], axis=1, count=n).astype(bool) if self.index.masks else None
-        return TraceShard(found["steps"], *map(torch.from_numpy, (found["weights"], found["gradients"])), masks)
+        weights, gradients = (torch.from_numpy(found[name]) for name in ("weights", "gradients"))
+        return TraceShard(found["steps"], weights, gradients, masks)
