@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -55,27 +57,18 @@ def test_breast_cancer_ranges_hold_the_published_data():
 
 def test_content_hash_sees_every_part():
     base = tiny()
-    hashes = {
-        base.content_hash,
-        tiny(features=base.features + np.float32(1e-6)).content_hash,
-        tiny(labels=1 - base.labels).content_hash,
-        tiny(train=np.arange(6)).content_hash,
-        tiny(test=np.arange(7, 9)).content_hash,
-    }
-    assert len(hashes) == 5
+    parts = {"features": base.features + np.float32(1e-6), "labels": 1 - base.labels}
+    parts |= {"train": np.arange(6), "test": np.arange(7, 9)}
+    assert len({base.content_hash, *(tiny(**{name: part}).content_hash for name, part in parts.items())}) == 5
     assert tiny(name="other").content_hash == base.content_hash
 
 
-def test_published_test_records_stay_out_of_a_new_split():
+def test_published_test_records_stay_out_of_every_new_split():
     split = tiny().split(0.5, seed=3)
-    assert sorted([*split.train, *split.test]) == list(range(7))
     assert len(split.train) == 3
     assert split.split_seed == 3
-
-
-def test_a_random_split_is_drawn_again_from_all_records():
-    again = tiny().split(0.5, seed=3).split(0.5, seed=4)
-    assert sorted([*again.train, *again.test]) == list(range(7))
+    for drawn in (split, split.split(0.5, seed=4)):
+        assert sorted([*drawn.train, *drawn.test]) == list(range(7))
 
 
 @pytest.mark.parametrize(
@@ -101,37 +94,34 @@ def test_unknown_names_list_what_there_is():
         data.load("breast-cancer").group("radius")
 
 
-def test_unset_and_wrong_data_folder(monkeypatch, tmp_path):
-    monkeypatch.delenv("RETICENT_DATA", raising=False)
-    with pytest.raises(DataError, match="RETICENT_DATA is not set"):
-        data.load("adult")
-    monkeypatch.setenv("RETICENT_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(DataError, match="is not a folder"):
-        data.load("adult")
-    monkeypatch.setenv("RETICENT_DATA", str(tmp_path))
+@pytest.mark.parametrize(
+    ("folder", "wanted"),
+    [("", "RETICENT_DATA is not set"), ("nowhere", "is not a folder"), (".", "data file .* cannot be read")],
+)
+def test_unset_and_wrong_data_folder(monkeypatch, tmp_path, folder, wanted):
+    monkeypatch.setenv("RETICENT_DATA", folder and str(tmp_path / folder))
     for name in ("adult", "location-30", "cifar-10", "purchase-100"):
-        with pytest.raises(DataError, match=r"data file .* cannot be read"):
+        with pytest.raises(DataError, match=wanted):
             data.load(name)
 
 
 @needs_files
-def test_location30():
-    dataset = data.load("location-30")
-    assert dataset.features.shape == (5_010, 446)
-    assert sorted(np.unique(dataset.labels)) == list(range(30))
-    assert set(np.unique(dataset.features)) == {0.0, 1.0}
-    assert len(dataset.train) == 4_008
-
-
-@needs_files
-@pytest.mark.slow
-def test_cifar10():
-    dataset = data.load("cifar-10")
-    assert dataset.features.shape == (60_000, 3, 32, 32)
-    assert np.bincount(dataset.labels[dataset.test]).tolist() == [1_000] * 10
-    assert dataset.features.min() >= -1.0
-    assert dataset.features.max() <= 1.0
-    assert any("JPEG" in note for note in dataset.notes)
+@pytest.mark.parametrize(
+    ("name", "shape", "classes", "train", "range_"),
+    [
+        ("location-30", (5_010, 446), 30, 4_008, (0.0, 1.0)),
+        pytest.param("cifar-10", (60_000, 3, 32, 32), 10, 50_000, (-1.0, 1.0), marks=pytest.mark.slow),
+    ],
+)
+def test_data_sets_in_files(name, shape, classes, train, range_):
+    dataset = data.load(name)
+    assert dataset.features.shape == shape
+    assert sorted(np.unique(dataset.labels)) == list(range(classes))
+    assert len(dataset.train) == train
+    assert (dataset.features.min(), dataset.features.max()) == range_
+    if name == "cifar-10":
+        assert np.bincount(dataset.labels[dataset.test]).tolist() == [1_000] * 10
+        assert any("JPEG" in note for note in dataset.notes)
 
 
 def test_purchase_format_round_trip(tmp_path):
@@ -164,5 +154,29 @@ def test_corrupt_tables_are_refused(content, reason):
 
 def test_quoted_labels():
     features, labels = parse_binary_table(b'"3",0,1\n"1",1,1\n', columns=2, classes=3, where="file")
-    assert labels.tolist() == [2, 0]
-    assert features.tolist() == [[0, 1], [1, 1]]
+    assert (features.tolist(), labels.tolist()) == ([[0, 1], [1, 1]], [2, 0])
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "large"])
+def test_a_data_file_is_a_plain_file_of_a_size_that_can_be_read(tmp_path, monkeypatch, kind):
+    file, wanted = tmp_path / "dataset", "not a plain file"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        monkeypatch.setattr("reticent.data.files.LARGEST", 100)
+        file.write_bytes(b"1" * 101)
+        wanted = "more than the 100 that are allowed"
+    with pytest.raises(DataError, match=wanted):
+        load_purchase100(file)
+
+
+def test_data_and_ledger_import_no_torch():
+    code = (
+        "import sys\n"
+        "import reticent.data, reticent.records.ledger\n"
+        "reticent.data.load('generated-baskets')\n"
+        "sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -93,8 +93,7 @@ CLIENTS = "tests/records/test_clients.py"
 COLUMNS = "tests/data/test_own_columns.py"
 
 
-REAL_CSV = "tests/data/test_real_csv.py"
-TWO_TABLES = "tests/data/test_neighbouring_tables.py"
+TWO_TABLES = "tests/data/test_own.py"
 CORPUS = "tests/corpus::"
 """And a part of the corpus, which ``make check`` compares."""
 
@@ -560,14 +559,14 @@ MUTANTS = (
     Mutant("page: a sentence that nobody translated", "languages.parse", Put('all(told) and "fuzzy" not in entry', "all(told)"), "tests/certificates/test_languages.py::test_a_bad_entry_is_found"),
     Mutant("selection: records of its first part", "Mechanism.records_per_user", Put("stated.pop() if len(stated) == 1 else None", "max(stated, key=lambda one: one or 0, default=None)"), "tests/pairs/test_selected.py"),
     Mutant("page: a key that did not sign", "page._signers", Put("false_signatures(certificate)", "False"), SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
-    Mutant("form: a bias is overlooked", "head_of", Put('"bias" in named and named["bias"].requires_grad', "False"), FORM + "::TestKinds::test_a_bias_of_unknown_weight_has_no_kind"),
-    Mutant("form: a bias with normalised gradients is fixed", "gradients_record", Drop("and not form.bias"), FORM + "::TestKinds::test_a_bias_is_never_fixed"),
+    Mutant("form: a bias is overlooked", "head_of", Put('"bias" in named and named["bias"].requires_grad', "False"), FORM + "::test_the_kind_follows_from_the_head"),
+    Mutant("form: a bias with normalised gradients is fixed", "gradients_record", Drop("and not form.bias"), FORM + "::test_the_kind_follows_from_the_head"),
     Mutant("form: a network is taken for a head", "head_of", Put("owners[0] if len(owners) == 1 else None", "owners[-1] if owners else None"), FORM + "::TestLayers::test_what_is_in_the_way"),
     Mutant("form: dropout is not seen", "_changes_by_itself", Drop("or is_random(layer)"), FORM + "::TestLayers::test_what_is_in_the_way"),
     Mutant("form: statistics of a batch are not seen", "_changes_by_itself", Put("layer.training or not layer.track_running_stats", "False"), FORM + "::TestLayers::test_what_is_in_the_way"),
     Mutant("form: a layer that is used twice in a row", "head_of", Drop("and _places(model, layer) == 1"), FORM + "::TestLayers::test_what_is_written_by_somebody_else_is_not_known"),
-    Mutant("form: any loss keeps its sign", "gradients_record", Put("hard_labels and form.known and form.last and form.layer.out_features == 2", "form.known and form.layer.out_features == 2"), FORM + "::TestKinds::test_a_loss_that_may_turn_the_gradient_round_is_a_head"),
-    Mutant("form: several labels are one direction", "gradients_record", Put("==", ">="), FORM + "::TestKinds::test_several_labels_are_a_head_even_if_normalised"),
+    Mutant("form: any loss keeps its sign", "gradients_record", Put("hard_labels and form.known and form.last and form.layer.out_features == 2", "form.known and form.layer.out_features == 2"), FORM + "::test_the_kind_follows_from_the_head"),
+    Mutant("form: several labels are one direction", "gradients_record", Put("==", ">="), FORM + "::test_the_kind_follows_from_the_head"),
     Mutant("form: records that were handed over are vouched for", "run.train", Put("ours and dataset is None", "True"), FORM + "::TestRuns::test_records_that_were_handed_over_are_not_vouched_for"),
     Mutant("form: views are not seen", "recognised", Put("config.augmentation is not None", "config.augmentation is None"), FORM + "::TestRuns::test_views_have_no_kind"),
     Mutant("features: a record that is shorter than it says", "has_length", Drop("length * (1.0 - 1e-6) <= lengths.min() and"), FORM + "::TestOneLength::test_records_that_do_not_have_it_are_refused"),
@@ -584,7 +583,7 @@ MUTANTS = (
     Mutant("watch: a layer that is used twice", "FormWatch.on_clip", Put("batches", "2 * batches"), "tests/watching/detectors/test_model_form.py::TestNotBelieved::test_a_layer_that_is_used_twice"),
     Mutant("watch: dropout that is switched on later", "FormWatch._got", Put("isinstance(now, Obstacle)", "False"), "tests/watching/detectors/test_model_form.py::TestNotBelieved::test_dropout_that_is_switched_on_later"),
     Mutant("watch: any clipping is taken for flat", "FormWatch.__init__", Put("Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)", "head_of(self._bare)"), "tests/watching/detectors/test_model_form.py::TestNotBelieved::test_gradients_that_are_taken_another_way[ghost-flat]"),
-    Mutant("patches: other images of the batch", "Patches.__call__", Put("rows.mean(dim=1, keepdim=True)", "rows.mean(dim=0, keepdim=True)"), "tests/training/test_features.py::test_patches_of_one_image_change_its_own_row_only"),
+    Mutant("patches: other images of the batch", "Patches.__call__", Put("rows.mean(dim=1, keepdim=True)", "rows.mean(dim=0, keepdim=True)"), "tests/training/test_features.py::test_one_image_changes_its_own_row_only"),
     Mutant("watch: a stop charged at the steps that ran", "Fact.on", Put("self.effect(run, reading)", "reading"), "tests/watching/test_live.py::test_a_plan[a stop is charged at the planned steps]"),
     Mutant("watch: planned steps with the most noise that ran", "planned_steps._charged", Put("min(part.noise_multiplier for part in both)", "max(part.noise_multiplier for part in both)"), "tests/watching/test_live.py::test_what_did_not_run_counts_as_the_worst_of_what_ran"),
     Mutant("watch: planned steps at the last rate", "planned_steps._charged", Put("max((part.sample_rate for part in both if part.sample_rate is not None), default=None)", "ran[-1].sample_rate"), "tests/watching/test_live.py::test_what_did_not_run_counts_as_the_worst_of_what_ran"),
@@ -611,15 +610,15 @@ MUTANTS = (
     Mutant("own tables: training records in the order of the file", "Dataset.split", Put("pool[order[:last]]", "np.sort(pool[order[:last]])"), TWO_TABLES),
     Mutant("own tables: equal records are one", "own._keys", Put("1", "0"), TWO_TABLES),
     Mutant("own tables: a person on both sides", "own._keys", Put("person is None", "True"), TWO_TABLES),
-    Mutant("own tables: a place that follows a hash, and nothing said", "draws.rearranges", Put("neighbouring is Neighbouring.REPLACE and table is not None and by_place", "False"), "tests/training/test_own_data.py::test_passes_by_place_over_a_table_say_that_another_record_may_move_others"),
-    Mutant("own tables: ids are features", "_check_meaning", Put("asked", "False"), REAL_CSV),
-    Mutant("own tables: cells outside of bounds go unsaid", "own_columns.outside", Drop("(cells.numbers < column.low) |"), REAL_CSV),
+    Mutant("own tables: a place that follows a hash, and nothing said", "draws.rearranges", Put("neighbouring is Neighbouring.REPLACE and table is not None and by_place", "False"), "tests/training/test_own.py::test_passes_by_place_over_a_table_say_that_another_record_may_move_others"),
+    Mutant("own tables: ids are features", "_check_meaning", Put("asked", "False"), COLUMNS),
+    Mutant("own tables: cells outside of bounds go unsaid", "own_columns.outside", Drop("(cells.numbers < column.low) |"), COLUMNS),
     Mutant("own tables: an indicator less its mean", "own_columns.encoded", Put("blank[:, None]", "(blank - blank.mean())[:, None]"), COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
     Mutant("own tables: an indicator only where a cell is empty", "own_columns.encoded", Put("column.missing is Missing.INDICATOR", "column.missing is Missing.INDICATOR and blank.any()"), COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
     Mutant("own tables: the mean in empty cells", "own_columns.encoded", Put("0.5 * (low + high) if column.fill is None else float(column.fill)", "float(np.nanmean(cells.numbers))"), COLUMNS + "::test_a_constant_stands_for_an_empty_cell"),
     Mutant("own tables: bounds read off are called declared", "declared_column", Put("derived_column(name, cells, label=label).model_dump() | dict(given)", 'derived_column(name, cells, label=label).model_dump() | dict(given) | {"derived": False}'), COLUMNS + "::test_bounds_may_be_read_off_where_only_missing_is_declared"),
-    Mutant("own tables: a measured column may be missing", "_measurable", Put('sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names', "not names"), "tests/training/test_own_data.py::test_numbers_that_may_be_missing_are_trained_on_and_not_measured"),
-    Mutant("own tables: a label of one value", "_check_classes", Put("different == 1", "False"), COLUMNS + "::test_a_label_without_classes_is_refused_and_can_be_declared"),
+    Mutant("own tables: a measured column may be missing", "_measurable", Put('sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names', "not names"), "tests/training/test_own.py::test_numbers_that_may_be_missing_are_trained_on_and_not_measured"),
+    Mutant("own tables: a label of one value", "_check_classes", Put("different == 1", "False"), COLUMNS + "::test_what_nobody_can_use_is_named_in_one_line"),
     Mutant("gate: only the first relation", "requirements._limit", Put("dict.fromkeys(relations)", "relations[:1]"), CLOSED + "::TestRelations::test_a_limit_without_relation_holds_for_every_relation"),
     Mutant("gate: relations that the policy demands", "requirements._limit", Put("[relation.value for relation in policy.demanded]", "[]"), CLOSED + "::TestRelations::test_a_relation_that_must_be_there_and_is_not"),
     Mutant("gate: the worst case of a relation", "judged", Drop('record.adversary == "worst-case"'), CLOSED + "::TestRelations::test_the_worst_case_of_each_must_be_there"),
@@ -668,8 +667,8 @@ MUTANTS = (
     Mutant("dashboard: other sites may ask", "protect.check", Put("origin is not None and urlsplit(origin).netloc != request.host", "False"), SERVER + "::test_a_page_of_another_site_may_ask_nothing"),
     Mutant("dashboard: a foreign name that points here", "protect.check", Put("not _is_ours(request.host, host, port)", "False"), SERVER + "::test_a_foreign_name_that_points_here_is_refused"),
     Mutant("checkpoint: two processes", "Checkpoint.held", Put("fcntl.LOCK_EX", "fcntl.LOCK_SH"), "tests/training/test_checkpoint.py::test_one_process_at_a_time"),
-    Mutant("tables: cells are not counted first", "_check_size", Put("columns > MOST_COLUMNS or rows * columns > _MOST_CELLS", "False"), "tests/data/test_tables.py"),
-    Mutant("npz: unpacked without a limit", "read_arrays", Put("size > most", "size < 0"), "tests/data/test_tables.py"),
+    Mutant("tables: cells are not counted first", "_check_size", Put("columns > MOST_COLUMNS or rows * columns > _MOST_CELLS", "False"), "tests/data/test_own_files.py"),
+    Mutant("npz: unpacked without a limit", "read_arrays", Put("size > most", "size < 0"), "tests/data/test_own_files.py"),
     Mutant("events: noise over the records of a person", "dp_events._sampled", Drop("/ run.records"), FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
     Mutant("epochs: rounded down", "epochs_to_steps", Put("math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)"), EPOCHS),
     Mutant("epochs: a whole number and its rounding", "epochs_to_steps", Put("wanted * (1.0 - _ROUNDING)", "wanted - 0.01"), EPOCHS),
@@ -814,7 +813,7 @@ MUTANTS = (
     Mutant("routes: those of other packages are not asked", "enclose.enclose", Put("not kind.always", "not kind.always and kind.priority < 100"), "tests/accountants/test_enclose.py::test_routes_of_other_packages_are_asked_where_ours_are_wide"),
     Mutant("audit: no statistics of one run", "report.audit", Put("kind.design in (None, scores.design)", "kind.design is None"), "tests/auditing/test_one_run.py"),
     Mutant("screen: attackers without a sign wait for the proof", "exploring.first", Put("[drawn for who in everybody if (drawn := _at_once(request, who, view))]", "[drawn for who in everybody[:1] if (drawn := _at_once(request, who, view))]"), SCREEN + "::test_it_is_an_estimate_until_the_proven_curve_replaces_it"),
-    Mutant("tasks: tensors that are not finite", "read_tensors", Drop('_require_finite(arrays, f"{path}: ")'), "tests/tasks/test_hostile.py::test_bad_tensors"),
+    Mutant("tasks: tensors that are not finite", "tasks.files.parse_tensors", Drop('_require_finite(arrays, f"{where}: ")'), "tests/tasks/test_hostile.py::test_bad_files"),
     Mutant("tasks: links are followed", "read_json", Drop("follow=False"), "tests/tasks/test_hostile.py::test_pickles_links_devices_and_folders_are_refused_and_nothing_runs"),
     Mutant("allocation: one draw for all epochs", "RandomAllocation.batches", Put("return (batch for _ in count() for batch in allocation(source, records, steps))", "drawn = allocation(source, records, steps)\nreturn (batch for _ in count() for batch in drawn)"), DRAWS + "::test_batches_follow_the_draws"),
     Mutant("allocation: equal batches, as shuffling has", "allocation", Put("(source.uniform(records) * steps).astype(np.int64)", "np.argsort(source.uniform(records)) * steps // records"), "tests/watching/test_allocation.py::test_the_law_of_the_draws"),

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import struct
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -44,55 +45,34 @@ BAD_TENSORS = {
     "short": b"\x01\x02",
     "huge header": struct.pack("<Q", 2**62) + b"{}",
     "header beyond the limit": tensors_with(b"{" + b" " * 2**21 + b"}", b""),
-    "header no json": tensors_with(b"not json!", b""),
-    "header a list": tensors_with([1, 2], b""),
     "nested header": tensors_with(b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", b""),
     "nan": tensors_with(entry(), struct.pack("<d", float("nan"))),
     "infinity": tensors_with(entry(), struct.pack("<d", float("inf"))),
     "unknown type": tensors_with(entry("O"), b"\0" * 8),
     "negative shape": tensors_with(entry(shape=(-1,)), b"\0" * 8),
-    "boolean shape": tensors_with(entry(shape=(True,)), b"\0" * 8),
     "shape that overflows": tensors_with(entry(shape=(2**40, 2**40)), b"\0" * 8),
     "offsets outside": tensors_with(entry(offsets=(0, 8000), shape=(1000,)), b"\0" * 8),
-    "negative offsets": tensors_with(entry(offsets=(-8, 0)), b"\0" * 8),
-    "offsets that are text": tensors_with({"x": {"dtype": "F64", "shape": [1], "data_offsets": "08"}}, b"\0" * 8),
     "entry is a number": tensors_with({"x": 3}, b""),
     "overlap": tensors_with({**entry(), "y": entry()["x"]}, b"\0" * 8),
     "gap at the end": tensors_with(entry(), b"\0" * 16),
-    "same name twice": tensors_with(b'{"x":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},"x":{}}', b"\0" * 8),
 }
 
 
-@pytest.mark.parametrize("name", BAD_TENSORS)
-def test_bad_tensors(tmp_path, name):
-    path = tmp_path / "x.safetensors"
-    path.write_bytes(BAD_TENSORS[name])
-    with pytest.raises(ArtifactError, match=r"x\.safetensors"):
-        read_tensors(path)
-
-
-def test_every_truncation_of_a_good_file_is_refused(tmp_path):
-    path = tmp_path / "x.safetensors"
+def test_damage_never_does_anything_but_refuse_or_return_finite_numbers(tmp_path):
+    path, rng = tmp_path / "x.safetensors", np.random.default_rng(0)
     data = good(path)
     for size in range(len(data)):
         path.write_bytes(data[:size])
         with pytest.raises(ArtifactError):
             read_tensors(path)
-
-
-def test_random_damage_never_does_anything_but_refuse_or_return_finite_numbers(tmp_path):
-    path, rng = tmp_path / "x.safetensors", np.random.default_rng(0)
-    data = good(path)
     for _ in range(300):
         damaged = bytearray(data)
         for place in rng.integers(0, len(data), 3):
             damaged[place] = rng.integers(0, 256)
         path.write_bytes(damaged)
-        try:
+        with suppress(ArtifactError):
             for array in read_tensors(path).values():
                 assert array.dtype.kind != "f" or np.isfinite(array).all()
-        except ArtifactError:
-            pass
 
 
 @pytest.mark.parametrize("reader", [read_tensors, read_json])
@@ -113,25 +93,21 @@ def test_pickles_links_devices_and_folders_are_refused_and_nothing_runs(tmp_path
 
 
 BAD_JSON = {
-    "nan": b'{"x": NaN}',
-    "infinity": b'{"x": -Infinity}',
-    "overflow": b'{"x": 1e999}',
-    "twice": b'{"x": 1, "x": 2}',
-    "list": b"[1]",
-    "text": b"hello",
-    "empty": b"",
-    "not utf-8": b'{"x": "\xff"}',
-    "deep": b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
-    "long number": b'{"x": ' + b"9" * 5000 + b"}",
+    "json, nan": b'{"x": NaN}',
+    "json, twice": b'{"x": 1, "x": 2}',
+    "json, list": b"[1]",
+    "json, not utf-8": b'{"x": "\xff"}',
+    "json, deep": b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "json, long number": b'{"x": ' + b"9" * 5000 + b"}",
 }
 
 
-@pytest.mark.parametrize("name", BAD_JSON)
-def test_bad_json(tmp_path, name):
-    path = tmp_path / "x.json"
-    path.write_bytes(BAD_JSON[name])
-    with pytest.raises(ArtifactError, match=r"x\.json"):
-        read_json(path)
+@pytest.mark.parametrize("name", [*BAD_TENSORS, *BAD_JSON])
+def test_bad_files(tmp_path, name):
+    path = tmp_path / "x.bad"
+    path.write_bytes((BAD_TENSORS | BAD_JSON)[name])
+    with pytest.raises(ArtifactError, match=r"x\.bad"):
+        (read_tensors if name in BAD_TENSORS else read_json)(path)
 
 
 def test_names_cannot_leave_the_directory(tmp_path):
@@ -161,25 +137,20 @@ def test_a_task_folder_must_be_what_it_says(tmp_path):
         store.load(task)
 
 
-def test_a_task_folder_that_is_a_link_or_a_file_is_refused(tmp_path):
+def test_links_are_refused_before_anything_is_written_or_deleted(tmp_path):
     store, task = Store(tmp_path / "run"), Task("t", {})
     with store.exclusive():
         pass
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "run" / "tasks" / task.key).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ArtifactError, match="link"):
-        execute([task], lambda store, task: {"x": np.zeros(1)}, store)
-    assert not any((tmp_path / "elsewhere").iterdir())
-
-
-def test_linked_subfolders_are_refused_before_anything_is_deleted(tmp_path):
-    (tmp_path / "run").mkdir()
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "file").write_text("keep")
-    (tmp_path / "run" / "tasks").symlink_to(tmp_path / "precious")
+    (tmp_path / "run" / "tasks" / task.key).symlink_to(tmp_path / "precious")
     with pytest.raises(ArtifactError, match="link"):
-        Store(tmp_path / "run")
-    assert (tmp_path / "precious" / "file").read_text() == "keep"
+        execute([task], lambda store, task: {"x": np.zeros(1)}, store)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "tasks").symlink_to(tmp_path / "precious")
+    with pytest.raises(ArtifactError, match="link"):
+        Store(tmp_path / "new")
+    assert [path.read_text() for path in (tmp_path / "precious").iterdir()] == ["keep"]
 
 
 @pytest.mark.parametrize(

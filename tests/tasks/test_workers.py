@@ -8,10 +8,8 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +19,7 @@ import pytest
 
 from reticent.kernel.errors import WorkerError
 from reticent.tasks import Dask, Local, Ray, Store, Task, execute
-from reticent.tasks.engines import processes
+from tests.tasks.results import digest
 
 WORK = """
 import os
@@ -33,6 +31,10 @@ import numpy as np
 def sleep(store, task):
     time.sleep(task.inputs["seconds"])
     return {"x": np.full(1, float(os.getpid()))}
+
+
+def root(store, task):
+    return {"x": np.sqrt(store.get(task.inputs["blob"])["x"] + task.inputs["i"])}
 
 
 def die_at_three(store, task):
@@ -61,23 +63,7 @@ def meet(store, task):
         if time.monotonic() > end:
             raise RuntimeError("nobody else came")
         time.sleep(0.01)
-    return {"x": np.full(1, float(os.getpid()))}
-
-
-def linger(folder):
-    (folder / str(os.getpid())).touch()
-    time.sleep(3600.0)
-
-
-def count_threads(store, task):
-    return {"x": np.array([float(os.environ["OMP_NUM_THREADS"])])}
-
-
-def spin(store, task):
-    end = time.process_time() + task.inputs["seconds"]
-    while time.process_time() < end:
-        pass
-    return {"x": np.zeros(1)}
+    return {"x": np.array([float(os.getpid()), float(os.environ["OMP_NUM_THREADS"])])}
 """
 
 
@@ -116,8 +102,15 @@ def test_a_local_worker_that_is_killed_is_one_line(tmp_path, work):
     assert any(store.has(task) for task in tasks(12))
 
 
-def test_a_task_that_fails_in_a_worker_is_one_line(tmp_path, work):
-    assert "RuntimeError: no luck at all" in lost(tasks(3), work.fail, Store(tmp_path / "work"), Local(2))
+def test_two_processes_give_the_bits_of_one(tmp_path, work):
+    digests = []
+    for workers in (1, 2):
+        store = Store(tmp_path / str(workers))
+        blob = store.put({"x": np.arange(5.0)})
+        wanted = tasks(12, blob=blob)
+        execute(wanted, work.root, store, Local(workers))
+        digests.append(digest(store, wanted))
+    assert digests[0] == digests[1]
 
 
 def passes(monkeypatch, seen: list, report_tells) -> None:
@@ -141,11 +134,11 @@ def test_workers_with_another_version_of_a_library_are_refused(tmp_path, work, m
     assert f"a worker has numpy {np.__version__}, this process 1.0.0-elsewhere" in line
 
 
-def test_many_small_tasks_use_all_workers(tmp_path, work):
+def test_many_small_tasks_use_all_workers_of_one_thread_each(tmp_path, work):
     store, wanted = Store(tmp_path / "work"), tasks(240, workers=2)
     execute(wanted, work.meet, store, Local(2))
-    owners = Counter(float(store.load(task)["x"][0]) for task in wanted)
-    assert len(owners) == 2
+    owners = {tuple(store.load(task)["x"]) for task in wanted}
+    assert [threads for _, threads in owners] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
@@ -193,12 +186,6 @@ def test_what_was_given_to_an_executor_that_lives_on_is_taken_back(tmp_path):
     assert not any(store.has(task) for task in wanted[1:])
 
 
-def test_each_local_worker_has_one_thread(tmp_path, work):
-    store = Store(tmp_path / "work")
-    execute(tasks(2), work.count_threads, store, Local(2))
-    assert store.load(tasks(1)[0])["x"] == [1.0]
-
-
 @contextlib.contextmanager
 def dask_cluster(file: Path, workers: int):
     """A scheduler and workers as processes of their own, so that they can be killed; they meet by way of a file."""
@@ -238,12 +225,11 @@ def test_a_dask_cluster_whose_processes_are_dead_is_one_line(tmp_path, work, mon
     monkeypatch.setattr("reticent.tasks.engine.LOST_SECONDS", 2.0)
     store, wanted, seen = Store(tmp_path / "work"), tasks(300, seconds=0.2), []
     passes(monkeypatch, seen, lambda report: report.waiting is not None)
-    with dask_cluster(tmp_path / "scheduler.json", 2) as (address, (scheduler, *workers)):
+    with dask_cluster(tmp_path / "scheduler.json", 1) as (address, (scheduler, *workers)):
         kill_once_begun(store, wanted, workers if dead == "workers" else [scheduler])
         line = lost(wanted, work.sleep, store, Dask(address, timeout=60.0), progress=seen.append)
     assert ("has no worker left" if dead == "workers" else "is gone") in line
-    out, err = capfd.readouterr()
-    assert "Traceback" not in out + err
+    assert "Traceback" not in "".join(capfd.readouterr())
     if dead == "workers":
         assert any("no worker left" in str(report.waiting) for report in seen)
         execute(wanted[:5], lambda store, task: {"x": np.zeros(1)}, store)  # and the work can go on
@@ -255,84 +241,31 @@ def test_a_ray_worker_that_is_killed_is_one_line(tmp_path, work, monkeypatch, ca
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     assert "a worker died" in lost(tasks(12), work.die_at_three, Store(tmp_path / "work"), Ray("local"))
     out, err = capfd.readouterr()
-    assert "Traceback" not in out + err
-    assert out == ""
+    assert ("Traceback" in err, out) == (False, "")
 
 
-@contextlib.contextmanager
-def ray_head(folder: str, monkeypatch):
-    """The head of a Ray cluster with two workers, and all its processes; none of them is left at the end."""
-    pytest.importorskip("ray")
-    psutil = pytest.importorskip("psutil")
-    for name, value in {"AUTH_MODE": "disabled", "ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}.items():
-        monkeypatch.setenv(f"RAY_{name}", value)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    options = [
-        "--node-ip-address=127.0.0.1",
-        f"--port={address.split(':')[1]}",
-        "--num-cpus=2",
-        "--disable-usage-stats",
-    ]
-    options += ["--include-dashboard=false", f"--temp-dir={folder}", "--object-store-memory=100000000", "--block"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", *options]
-    head = psutil.Popen(start, start_new_session=True, **quiet)
-    family: set = set()
-
-    def look():
-        family.update([head, *head.children(recursive=True)] if head.is_running() else [])
-        for process in list(family):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                family.update(process.children(recursive=True))
-        return family
-
-    def members(name: str):
-        found = []
-        for process in look():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                found += [process] if name in " ".join(process.cmdline()[:1]) else []
-        return found
-
-    try:
-        while not members("raylet"):
-            time.sleep(0.1)
-        yield address, members
-    finally:
-        for process in look():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        _, alive = psutil.wait_procs(family, timeout=20)
-    assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dead", [["gcs_server"], ["raylet"], ["gcs_server", "raylet"]], ids="+".join)
-def test_a_ray_head_that_is_killed_is_one_line(tmp_path, work, monkeypatch, dead, capfd):
-    monkeypatch.setattr("reticent.tasks.engine.LOST_SECONDS", 2.0)
-    store, wanted = Store(tmp_path / "work"), tasks(200, seconds=0.3)
-    short = tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True)  # for Ray's sockets
-    with short as folder, ray_head(folder, monkeypatch) as (address, members):
-        kill_once_begun(store, wanted, (process for name in dead for process in members(name)))
-        line = lost(wanted, work.sleep, store, Ray(address))
-    assert any(store.has(task) for task in wanted)
-    if "gcs_server" in dead:
-        assert re.match(r"the Ray head at \S+ is gone", line)
-    assert "Traceback" not in "".join(capfd.readouterr())
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_two_workers_are_nearly_twice_as_fast_as_one(tmp_path, work):
-    """Sixteen tasks of three seconds of processor time each; needs two idle cores."""
-    taken = []
-    for workers in (1, 2):
-        start = time.monotonic()
-        execute(tasks(16, seconds=3.0, round=workers), work.spin, Store(tmp_path / str(workers)), Local(workers))
-        taken.append(time.monotonic() - start)
-    print(f"one worker {taken[0]:.1f} s, two {taken[1]:.1f} s: {taken[0] / taken[1]:.2f} times as fast")
-    assert taken[0] / taken[1] >= 1.8
+@pytest.mark.parametrize(
+    ("alive", "cores", "wanted"), [(True, 2, None), (False, 2, "no worker left"), (True, 0, "no worker left")]
+)
+def test_a_ray_cluster_says_why_nobody_answers(monkeypatch, alive, cores, wanted):
+    """A head that listens, whose nodes are as Ray tells; then one that is gone. Ray itself hangs where it is gone."""
+    with socket.socket() as head:
+        head.bind(("127.0.0.1", 0))
+        head.listen()
+        ray = SimpleNamespace(
+            is_initialized=lambda: True,
+            get_runtime_context=lambda: SimpleNamespace(gcs_address=f"127.0.0.1:{head.getsockname()[1]}"),
+            nodes=lambda: [{"Alive": alive, "Resources": {"CPU": cores}}],
+            cluster_resources=lambda: {"CPU": 2.0},
+            remote=lambda **_: lambda call: call,
+            cancel=lambda _: None,
+        )
+        monkeypatch.setitem(sys.modules, "ray", ray)
+        with Ray().pool() as pool:
+            assert (pool.workers, pool.borrowed) == (2, True)
+            assert (wanted or "None") in str(pool.trouble())
+            head.close()
+            assert re.match(r"the Ray head at \S+ is gone", pool.trouble())
 
 
 def ended(owners) -> bool:
@@ -345,23 +278,4 @@ def test_processes_that_are_given_up_end_and_say_nothing(tmp_path, work, capfd):
     store, wanted = Store(tmp_path / "work"), tasks(12)
     assert "no luck" in lost(wanted, work.fail_at_three, store, Local(2))
     assert ended({int(store.load(task)["x"][0]) for task in wanted if store.has(task)})
-    assert capfd.readouterr() == ("", "")
-
-
-def interrupted(linger, folder: Path) -> None:
-    with processes(2) as executor:
-        for _ in range(9):
-            executor.submit(linger, folder)
-        while len(list(folder.iterdir())) < 2:
-            time.sleep(0.05)
-        raise KeyboardInterrupt
-
-
-def test_processes_that_are_interrupted_end_and_say_nothing(tmp_path, work, capfd):
-    """More waits than the pool has handed on, which is where its thread tripped."""
-    folder = tmp_path / "owners"
-    folder.mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        interrupted(work.linger, folder)
-    assert ended([path.name for path in folder.iterdir()])
     assert capfd.readouterr() == ("", "")

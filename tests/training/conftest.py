@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from reticent.data import Dataset
-from reticent.training import RunContext, Settings, TrainConfig, parse_config
+from tests.training.small import BASE, Recorder, configured
 
 torch.set_num_threads(1)
-SETTINGS = Settings(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.2, divisor=12.0, steps=1)
 
 
 @pytest.fixture
@@ -24,56 +23,15 @@ def dataset() -> Dataset:
 
 
 @pytest.fixture
-def make_config():
-    def make(**changes: Any) -> TrainConfig:
-        document = {
-            "data": {"name": "breast-cancer"},
-            "model": {"kind": "mlp", "widths": [4]},
-            "noise_multiplier": 1.0,
-            "batch_size": 12,
-            "steps": 15,
-            "learning_rate": 0.1,
-            "seed": 3,
-            "randomness": "reproducible",
-        } | changes
-        return parse_config({key: value for key, value in document.items() if value is not None})
-
-    return make
+def training(dataset) -> tuple[torch.Tensor, torch.Tensor]:
+    """The training records of the small data set."""
+    return torch.from_numpy(dataset.features[:60].copy()), torch.from_numpy(dataset.labels[:60].copy())
 
 
 @pytest.fixture
-def make_context(dataset):
-    def make(model: torch.nn.Module, settings: Settings = SETTINGS, **changes: Any) -> RunContext:
-        fields = {
-            "settings": settings,
-            "model": model,
-            "train_features": torch.from_numpy(dataset.features[dataset.train].copy()),
-            "train_labels": torch.from_numpy(dataset.labels[dataset.train].copy()),
-        } | changes
-        return RunContext(**fields)
-
-    return make
-
-
-class Recorder:
-    """A hook that keeps everything it is shown."""
-
-    def __init__(self) -> None:
-        self.steps: list = []
-        self.updates: list = []
-        self.finished = False
-
-    def start(self, context: RunContext) -> None:
-        self.context = context
-
-    def before_step(self, step) -> None:
-        self.steps.append(step)
-
-    def after_step(self, step, update) -> None:
-        self.updates.append(update)
-
-    def finish(self) -> None:
-        self.finished = True
+def make_config():
+    more = {"model": {"kind": "mlp", "widths": [4]}, "noise_multiplier": 1.0, "steps": 15}
+    return partial(configured, BASE | more | {"seed": 3, "randomness": "reproducible"})
 
 
 @pytest.fixture

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from reticent.attacks.shadow import ShadowPlan, shadow_tasks
-from reticent.data import Dataset
 from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.training import Settings, fit, parse_config, train
+from reticent.training import Settings, train
 from reticent.training.augmentation import Augmentation
 from reticent.training.config_models import ConvNetConfig, LogisticConfig
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, SystemSource
 from reticent.training.sensitive import AttributeHook
+from tests.training.small import BASE, configured, flat, records, stepped
 
 SHAPE = (2, 8, 8)
 CONVNET = ConvNetConfig(kind="convnet", channels=(3, 4))
@@ -26,28 +28,18 @@ def images() -> tuple[torch.Tensor, torch.Tensor]:
     return 3 * torch.randn((20, *SHAPE), generator=generator), torch.randint(3, (20,), generator=generator)
 
 
-def one_run(make_context, images, augmentation, *, hooks=(), config=CONVNET, physical=1024, clip=1.0, noise=0.0):
+def one_run(images, augmentation, *hooks, config=CONVNET, physical=1024, clip=1.0, noise=0.0):
     model = build_model(config, SHAPE, 3, seed=4)
-    settings = Settings(
-        noise_multiplier=noise,
-        max_grad_norm=clip,
-        sample_rate=0.5,
-        divisor=10.0,
-        steps=3,
-        physical_batch_size=physical,
-        augmentation=augmentation,
-    )
-    context = make_context(model, settings, train_features=images[0], train_labels=images[1])
-    sources = SeededSource(1, Stream.SAMPLING), SeededSource(1, Stream.NOISE)
-    record = fit(context, lambda p: torch.optim.SGD(p, lr=0.3), *sources, hooks=hooks)
-    return torch.cat([p.detach().flatten() for p in model.parameters()]), record
+    settings = Settings(noise, clip, 0.5, 10.0, 3, physical_batch_size=physical, augmentation=augmentation)
+    record = stepped(model, settings, *images, *hooks, rate=0.3)
+    return flat(model.parameters()), record
 
 
 @pytest.mark.parametrize("config", [CONVNET, LogisticConfig(kind="logistic")])
-def test_equal_views_train_as_one(make_context, images, config):
-    alone, _ = one_run(make_context, images, None, config=config, noise=1.0)
-    five, record = one_run(make_context, images, Augmentation(times=5), config=config, noise=1.0)
-    assert five.numpy() == pytest.approx(alone.numpy(), rel=0, abs=2e-6)
+def test_equal_views_train_as_one(images, config):
+    alone, _ = one_run(images, None, config=config, noise=1.0)
+    five, record = one_run(images, Augmentation(times=5), config=config, noise=1.0)
+    assert five == pytest.approx(alone, rel=0, abs=2e-6)
     assert max(record.clipped) <= max(record.batch_sizes) <= 20
 
 
@@ -76,7 +68,7 @@ def test_views_are_mirrored_and_moved(images):
 
 
 @pytest.mark.parametrize("physical", [1024, 8])
-def test_the_mean_gradient_of_a_record_is_clipped_as_one(make_context, recorder, images, physical):
+def test_the_mean_gradient_of_a_record_is_clipped_as_one(recorder, images, physical):
     """Brute force: every view by itself, mean per record, then clip, then sum; views drawn again from the same seed."""
     augmentation = Augmentation(times=4, flips=True, crop=2)
     model = build_model(CONVNET, SHAPE, 3, seed=4).double()
@@ -87,7 +79,7 @@ def test_the_mean_gradient_of_a_record_is_clipped_as_one(make_context, recorder,
         return torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters)])
 
     clip = 0.5
-    one_run(make_context, images, augmentation, hooks=[recorder], physical=physical, clip=clip)
+    one_run(images, augmentation, recorder, physical=physical, clip=clip)
     source, step, update = SeededSource(1, Stream.SAMPLING), recorder.steps[0], recorder.updates[0]
     source.uniform(20)  # the first batch
     draws = augmentation.draw(source, len(step.indices))
@@ -103,36 +95,23 @@ def test_the_mean_gradient_of_a_record_is_clipped_as_one(make_context, recorder,
     assert update.norms.numpy() == pytest.approx(norms.numpy(), rel=1e-4, abs=0)
 
 
-def test_one_record_moves_the_sum_by_at_most_the_clip_norm(make_context, recorder, images):
+def test_one_record_moves_the_sum_by_at_most_the_clip_norm(recorder, images):
     """With one record there is nothing to hide behind: the released sum is its contribution."""
     one = images[0][:1] * 50, images[1][:1]
-    one_run(make_context, one, Augmentation(times=8, flips=True, crop=3), hooks=[recorder], clip=0.1)
+    one_run(one, Augmentation(times=8, flips=True, crop=3), recorder, clip=0.1)
     lengths = [10.0 * float(update.gradient.norm()) for update in recorder.updates if len(update.norms)]
     assert lengths
     assert max(lengths) <= 0.1 * (1 + 1e-5)
     assert max(lengths) > 0.09
 
 
-def test_an_empty_batch_is_noise_alone(make_context, images):
-    nobody = images[0][:1], images[1][:1]
-    _, record = one_run(make_context, nobody, Augmentation(times=3, flips=True), noise=1.0)
-    assert 0 in record.batch_sizes
-
-
-def config_of(**changes):
-    base = {"data": {"name": "own"}, "model": {"kind": "convnet"}, "noise_multiplier": 1.0, "batch_size": 5}
-    return parse_config(
-        base | {"steps": 3, "learning_rate": 0.1, "augmentation": {"times": 3, "flips": True}} | changes
-    )
-
-
-def data_of(images):
-    return Dataset("own", "test", images[0].numpy(), images[1].numpy(), 3, train=np.arange(15), test=np.arange(15, 20))
+VIEWS = {"data": {"name": "own"}, "model": {"kind": "convnet"}, "augmentation": {"times": 3, "flips": True}}
+config_of = partial(configured, BASE | VIEWS | {"batch_size": 5})
 
 
 def test_the_ledger_says_so_and_the_mechanism_is_the_same(tmp_path, images):
-    views = train(config_of(), tmp_path / "a", dataset=data_of(images)).ledger
-    plain = train(config_of(augmentation=None), tmp_path / "b", dataset=data_of(images)).ledger
+    views = train(config_of(), tmp_path / "a", dataset=records(images[0].numpy(), 3)).ledger
+    plain = train(config_of(augmentation=None), tmp_path / "b", dataset=records(images[0].numpy(), 3)).ledger
     assert any("3 views of each record (mirrored)" in note for note in views.data.notes)
     assert not any("Augmentation" in note for note in plain.data.notes)
     assert views.mechanism() == plain.mechanism()
@@ -143,27 +122,27 @@ def test_a_run_with_views_resumes_to_the_same_weights(tmp_path, images):
         if done == 4:
             raise KeyboardInterrupt
 
-    config = config_of(randomness="reproducible", steps=6)
-    whole = train(config, tmp_path / "whole", dataset=data_of(images))
+    config, mine = config_of(randomness="reproducible", steps=6), records(images[0].numpy(), 3)
+    kept = {"dataset": mine, "checkpoint": tmp_path / "c", "checkpoint_every": 2}
+    whole = train(config, tmp_path / "whole", dataset=mine)
     with pytest.raises(KeyboardInterrupt):
-        train(config, tmp_path / "x", kill, dataset=data_of(images), checkpoint=tmp_path / "c", checkpoint_every=2)
-    resumed = train(config, tmp_path / "x", dataset=data_of(images), checkpoint=tmp_path / "c", checkpoint_every=2)
+        train(config, tmp_path / "x", kill, **kept)
+    resumed = train(config, tmp_path / "x", **kept)
     assert all(torch.equal(a, resumed.weights()[name]) for name, a in whole.weights().items())
 
 
-def test_what_does_not_know_views_refuses_them(make_context, images, tmp_path):
+def test_what_does_not_know_views_refuses_them(training, images, tmp_path):
     augmentation = Augmentation(times=2, flips=True)
     with pytest.raises(UnsupportedError, match="augmentation"):
-        one_run(make_context, images, augmentation, hooks=[AttributeHook(None)])
+        one_run(images, augmentation, AttributeHook(None))
     with pytest.raises(ArtifactError, match="augmentation: sensitive is recorded without it"):
         config_of(sensitive={"group": "x"})
     with pytest.raises(UnsupportedError, match="augmentation"):
         shadow_tasks(ShadowPlan(config_of(), 16, 10, 0), "0" * 64, 3, SHAPE)
     with pytest.raises(ParameterError, match="images"):
         Augmentation(times=2).check(torch.zeros(3, 5))
-    settings = Settings(1.0, 1.0, 0.5, 1.0, 1, augmentation=augmentation)
     with pytest.raises(ParameterError, match="augmentation"):
-        fit(make_context(torch.nn.Linear(5, 2), settings), torch.optim.Adam, SystemSource(), SystemSource())
+        stepped(torch.nn.Linear(5, 2), Settings(1.0, 1.0, 0.5, 1.0, 1, augmentation=augmentation), *training)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,12 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
 
-from reticent.cli import main
 from reticent.kernel.errors import ArtifactError, UnsupportedError
 from reticent.training import load_run, train
 from reticent.training.checkpoint import Checkpoint
@@ -124,11 +122,13 @@ def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused_and_kept(make_c
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("changes", [{"trace": {}}, {"sampler": "shuffled"}])
+@pytest.mark.parametrize(
+    "changes", [{"trace": {}}, {"sampler": "shuffled"}, {"schedule": [{"at": 4, "noise_factor": 0.5}]}]
+)
 def test_what_cannot_be_resumed_is_refused_before_training(make_config, dataset, tmp_path, changes):
-    with pytest.raises(UnsupportedError, match="cannot be resumed"):
+    with pytest.raises(UnsupportedError, match="cannot be resumed: leave out the checkpoint"):
         train(make_config(**changes), tmp_path / "run", dataset=dataset, checkpoint=tmp_path / "kept")
-    assert not (tmp_path / "run").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 _PROGRAM = """
@@ -142,13 +142,13 @@ _PROGRAM = """
 @pytest.mark.slow
 def test_a_process_that_is_really_killed(tmp_path):
     (tmp_path / "c.yaml").write_text(
-        "data: {name: breast-cancer}\nmodel: {kind: mlp, widths: [8]}\nnoise_multiplier: 1.0\nbatch_size: 40\n"
-        "steps: 1500\nlearning_rate: 0.2\nmomentum: 0.9\nrandomness: reproducible\naverage_last: 0.5\n"
+        "{data: {name: breast-cancer}, model: {kind: mlp, widths: [8]}, noise_multiplier: 1.0, batch_size: 40, "
+        "steps: 1500, learning_rate: 0.2, momentum: 0.9, randomness: reproducible, average_last: 0.5}"
     )
     command = [sys.executable, "-c", textwrap.dedent(_PROGRAM)]
     subprocess.run([*command, "one"], cwd=tmp_path, check=True)
     rng, kills = np.random.default_rng(0), 0
-    while not (tmp_path / "two" / "manifest.json").exists():
+    while not (tmp_path / "two").exists():
         process = subprocess.Popen([*command, "two"], cwd=tmp_path)
         if kills == 10:
             assert process.wait() == 0
@@ -158,53 +158,25 @@ def test_a_process_that_is_really_killed(tmp_path):
         time.sleep(rng.uniform(0.05, 0.6))
         process.kill()
         kills += process.wait() != 0
+        for left in tmp_path.glob(".two.partial-*"):
+            with pytest.raises(ArtifactError, match="half written"):
+                load_run(left)
     assert kills == 10
     assert same(load_run(tmp_path / "one"), load_run(tmp_path / "two"))
-    assert Path(tmp_path / "kept").exists() is False
+    assert {path.name for path in tmp_path.iterdir()} == {"c.yaml", "one", "two"}, "what was half written is removed"
 
 
-def test_a_schedule_with_a_checkpoint_ends_in_one_line(tmp_path, capsys):
-    (tmp_path / "run.yaml").write_text(
-        "data: {name: breast-cancer}\nmodel: {kind: logistic}\nnoise_multiplier: 2.0\nsample_rate: 0.05\nsteps: 6\n"
-        "learning_rate: 0.5\nschedule: [{at: 4, noise_factor: 0.5}]\n"
-    )
-    words = [
-        "train",
-        str(tmp_path / "run.yaml"),
-        "--out",
-        str(tmp_path / "out"),
-        "--checkpoint",
-        str(tmp_path / "kept"),
-    ]
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    said = capsys.readouterr()
-    assert (stopped.value.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert "a run with a schedule cannot be resumed: leave out the checkpoint" in said.err
-    assert not (tmp_path / "out").exists()
-    assert not (tmp_path / "kept").exists()
-
-
-def test_one_process_at_a_time(tmp_path):
+def test_one_process_at_a_time(make_config, dataset, tmp_path):
     path = tmp_path / "kept"
-    with Checkpoint(path).held():
-        with (
-            pytest.raises(ArtifactError, match="another process is training with this checkpoint"),
-            Checkpoint(path).held(),
-        ):
-            pass
-        with Checkpoint(tmp_path / "other").held():
-            pass
-    with Checkpoint(path).held():
-        pass
+    for _ in range(2):
+        with Checkpoint(path).held():
+            with pytest.raises(ArtifactError, match="another process"), Checkpoint(path).held():
+                pass
+            with pytest.raises(ArtifactError, match="another process is training with this checkpoint"):
+                train(make_config(steps=4), tmp_path / "run", dataset=dataset, checkpoint=path)
+            with Checkpoint(tmp_path / "other").held():
+                pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_training_holds_its_checkpoint(make_config, dataset, tmp_path):
-    path = tmp_path / "kept"
-    with Checkpoint(path).held(), pytest.raises(ArtifactError, match="another process"):
-        train(make_config(steps=4), tmp_path / "run", dataset=dataset, checkpoint=path)
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_checkpoint_is_private(make_config, dataset, tmp_path, monkeypatch):

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from reticent.data import Dataset
 from reticent.kernel.errors import ParameterError
 from reticent.training import train
 from reticent.training.config import LearningRateConfig
 from reticent.training.config_data import PatchesConfig, RandomFeaturesConfig, ScatteringConfig
-from reticent.training.features import Scattering, extracted
+from reticent.training.features import Scattering, extracted, normalised
 from reticent.training.models import build_model
 from reticent.training.patches import Patches
 from reticent.training.randomness import Stream, torch_seed
 from reticent.training.smoothing import rate_factor
+from tests.training.small import flat, records
 
 PATCHES = PatchesConfig(kind="patches", width=7, size=4, stride=3, cells=2, threshold=0.1)
 SMALL = ScatteringConfig(kind="scattering", scales=2, angles=4, cells=2, groups=5)
@@ -27,8 +27,15 @@ def images(count: int = 6, side: int = 16) -> torch.Tensor:
     return torch.rand((count, 3, side, side), generator=torch.Generator().manual_seed(0)) * 2 - 1
 
 
-def test_one_image_changes_its_own_row_only():
-    transform, given = Scattering(SMALL, (3, 16, 16)), images()
+def of_length(rows):
+    return torch.tensor(normalised(records(rows.numpy()), 1.0).features).flatten(1)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Scattering(SMALL, (3, 16, 16)), lambda: Patches(PATCHES, (3, 16, 16)), lambda: of_length]
+)
+def test_one_image_changes_its_own_row_only(make):
+    transform, given = make(), images()
     changed = given.clone()
     changed[2] = -changed[2].flip(-1)
     before, after = transform(given), transform(changed)
@@ -122,33 +129,20 @@ def test_learning_rates(schedule, expected):
 def test_weights_follow_the_schedule_and_the_average(make_config, tmp_path, recorder, model, physical):
     """Weights recomputed from the released gradients; a batch that passes in pieces is one step of the schedule."""
     shape = (5,) if model["kind"] == "logistic" else (1, 8, 8)
-    features = np.random.default_rng(0).normal(size=(40, *shape)).astype(np.float32)
-    data = Dataset("small", "test", features, np.arange(40) % 2, 2, train=np.arange(30), test=np.arange(30, 40))
+    data = records(np.random.default_rng(0).normal(size=(40, *shape)))
     schedule = {"decay": "linear", "final": 0.1}
     config = make_config(
         model=model, steps=8, learning_rate_schedule=schedule, average_last=0.5, physical_batch_size=physical
     )
     run = train(config, tmp_path / "run", hooks=[recorder], dataset=data)
     fresh = build_model(config.model, shape, 2, torch_seed(config.seed, Stream.INITIALISATION))
-    start = torch.cat([p.detach().reshape(-1) for p in fresh.parameters()])
     rates = [0.1 * rate_factor(LearningRateConfig(**schedule), k, 8) for k in range(8)]
-    path = [start := start - rate * update.gradient for rate, update in zip(rates, recorder.updates, strict=True)]
-    expected = torch.stack(path[4:]).mean(dim=0)
-    found = torch.cat([w.reshape(-1) for w in run.weights().values()])
-    assert found.numpy() == pytest.approx(expected.numpy(), rel=1e-4, abs=1e-6)
+    start, path = flat(fresh.parameters()), []
+    for rate, update in zip(rates, recorder.updates, strict=True):
+        start = start - rate * update.gradient.numpy()
+        path.append(start)
+    assert flat(run.weights().values()) == pytest.approx(np.mean(path[4:], axis=0), rel=1e-4, abs=1e-6)
     assert run.ledger.steps == 8
-
-
-def test_patches_of_one_image_change_its_own_row_only():
-    given = images()
-    compute = Patches(PATCHES, (3, 16, 16))
-    changed = given.clone()
-    changed[2] = -changed[2].flip(-1)
-    before, after = compute(given), compute(changed)
-    rows = (before - after).abs().amax(dim=1) > 1e-4
-    assert rows.tolist() == [False, False, True, False, False, False]
-    assert before.shape == (6, 2 * 7 * 4)
-    assert before.norm(dim=1).numpy() == pytest.approx(np.ones(6), rel=1e-5, abs=0)
 
 
 def test_patches_are_thresholded_responses_to_patches_of_one_contrast():

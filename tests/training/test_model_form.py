@@ -11,12 +11,13 @@ from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from reticent.data import ColumnGroup, ColumnKind
+from reticent.data.own import load_table
 from reticent.kernel.errors import ParameterError
 from reticent.mechanisms.gradients import Gradients, Obstacle
 from reticent.training import train
 from reticent.training.factored import LinearModel
 from reticent.training.features import normalised
-from reticent.training.model_form import Head, gradients_record, head_of
+from reticent.training.model_form import Head, gradients_record, head_of, least_squared_norm
 
 
 def frozen(*layers: nn.Module) -> list[nn.Module]:
@@ -106,83 +107,72 @@ class TestLayers:
         assert not form.bias
 
 
-class TestKinds:
-    def test_a_bias_of_unknown_weight_has_no_kind(self) -> None:
-        form = head_of(nn.Linear(4, 2))
-        record = gradients_record(form, same_features=True, hard_labels=True)
-        assert (record.kind, record.obstacle, record.dimension) == (Gradients.ANY, Obstacle.BIAS, None)
-        record = gradients_record(form, same_features=True, hard_labels=True, least_squared_norm=9.0)
-        assert record.kind is Gradients.ONE_DIRECTION
+LONG, NORMAL = {"least_squared_norm": 9.0}, {"normalised": True}
+HARD = {"same_features": True, "hard_labels": True}
+OF_A_HEAD = {
+    # (head, what is known, kind): a bias of unknown weight has none, and one of known weight is never fixed.
+    "bias": (nn.Linear(4, 2), HARD, Gradients.ANY),
+    "bias behind a backbone": (nn.Sequential(*frozen(nn.Linear(4, 4)), nn.Linear(4, 2)), HARD | LONG, Gradients.ANY),
+    "bias of features of a length": (nn.Linear(4, 2), HARD | LONG, Gradients.ONE_DIRECTION),
+    "normalised bias": (nn.Linear(4, 2), HARD | LONG | NORMAL, Gradients.ONE_DIRECTION),
+    # A squared error pushes either way; only a likelihood with a hard label has one sign.
+    "any loss": (plain_head(2), {"same_features": True}, Gradients.LINEAR_HEAD),
+    "what the loss gets is behind": (nn.Sequential(plain_head(2), nn.Tanh()), HARD, Gradients.LINEAR_HEAD),
+    "several labels": (plain_head(3), HARD | NORMAL, Gradients.LINEAR_HEAD),
+    "two labels": (plain_head(2), HARD | NORMAL, Gradients.FIXED),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_HEAD)
+def test_the_kind_follows_from_the_head(name: str) -> None:
+    model, known, kind = OF_A_HEAD[name]
+    record = gradients_record(head_of(model), **known)
+    assert record.kind is kind
+    assert (record.obstacle is Obstacle.BIAS) == (kind is Gradients.ANY)
+    assert (record.dimension is None) == (kind is Gradients.ANY)
+    assert record.normalised is ("normalised" in known)
+    if "bias" in name and kind is not Gradients.ANY:
         assert 0.1 < record.known_share < 0.1001
 
-    def test_lengths_of_what_goes_into_a_backbone_say_nothing_about_the_bias(self) -> None:
-        model = nn.Sequential(*frozen(nn.Linear(4, 4)), nn.Linear(4, 2))
-        assert gradients_record(head_of(model), same_features=True, least_squared_norm=9.0).obstacle is Obstacle.BIAS
 
-    def test_a_loss_that_may_turn_the_gradient_round_is_a_head(self) -> None:
-        """A squared error pushes either way; only a likelihood with a hard label has one sign."""
-        record = gradients_record(head_of(plain_head(2)), same_features=True)
-        assert record.kind is Gradients.LINEAR_HEAD
-        behind = nn.Sequential(plain_head(2), nn.Tanh())
-        record = gradients_record(head_of(behind), same_features=True, hard_labels=True)
-        assert record.kind is Gradients.LINEAR_HEAD
-
-    def test_several_labels_are_a_head_even_if_normalised(self) -> None:
-        record = gradients_record(head_of(plain_head(3)), same_features=True, hard_labels=True, normalised=True)
-        assert (record.kind, record.normalised) == (Gradients.LINEAR_HEAD, True)
-        record = gradients_record(head_of(plain_head(2)), same_features=True, hard_labels=True, normalised=True)
-        assert record.kind is Gradients.FIXED
-
-    def test_a_bias_is_never_fixed(self) -> None:
-        """Everybody knows where it lies, so the direction is not hidden, however fixed the vector is."""
-        settings = {"same_features": True, "hard_labels": True, "normalised": True, "least_squared_norm": 1.0}
-        record = gradients_record(head_of(nn.Linear(4, 2)), **settings)
-        assert record.kind is Gradients.ONE_DIRECTION
-        assert record.known_share > 0.5
-
-
-def trained(make_config, tmp_path, name: str, dataset=None, **changes):
+def trained(make_config, tmp_path, dataset=None, **changes):
     settings = {"steps": 1, "model": {"kind": "logistic", "bias": False}} | changes
-    return train(make_config(**settings), tmp_path / name, dataset=dataset).ledger
+    return train(make_config(**settings), tmp_path / "run", dataset=dataset).ledger
+
+
+JOB = ColumnGroup("job", ColumnKind.ONE_HOT, (0, 1), ("a", "b"), np.eye(2, dtype=np.float32))
+SAME = {"one-direction", "same-features", "start-weights"}
+KINDS = {
+    "no bias": ({}, Gradients.ONE_DIRECTION, None, SAME),
+    "normalised": ({"clipping": "normalise"}, Gradients.FIXED, None, {"fixed-length"}),
+    "digits": ({"data": {"name": "digits"}}, Gradients.LINEAR_HEAD, None, set()),
+    "mlp": ({"model": {"kind": "mlp", "widths": [3]}}, Gradients.ANY, Obstacle.NETWORK, set()),
+    "bias": ({"model": {"kind": "logistic"}}, Gradients.ANY, Obstacle.BIAS, set()),
+}
 
 
 class TestRuns:
-    def test_logistic_regression_without_a_bias(self, make_config, tmp_path) -> None:
-        ledger = trained(make_config, tmp_path, "a")
-        form = ledger.gradients
-        assert (form.kind, form.features, form.known_share) == (Gradients.ONE_DIRECTION, "same", 0.0)
-        assert form.dimension == 30 == ledger.num_parameters // 2
-        assert {"one-direction", "same-features", "start-weights"} <= set(ledger.vouches())
-        assert "fixed-length" not in ledger.vouches()
-
-    def test_normalised_it_is_fixed(self, make_config, tmp_path) -> None:
-        ledger = trained(make_config, tmp_path, "a", clipping="normalise")
-        assert ledger.gradients.kind is Gradients.FIXED
-        assert "fixed-length" in ledger.vouches()
-
-    def test_several_classes_networks_and_biases(self, make_config, tmp_path) -> None:
-        kinds = {
-            "digits": ({"data": {"name": "digits"}}, Gradients.LINEAR_HEAD, None),
-            "mlp": ({"model": {"kind": "mlp", "widths": [3]}}, Gradients.ANY, Obstacle.NETWORK),
-            "bias": ({"model": {"kind": "logistic"}}, Gradients.ANY, Obstacle.BIAS),
-        }
-        for name, (changes, kind, obstacle) in kinds.items():
-            form = trained(make_config, tmp_path, name, **changes).gradients
-            assert (form.kind, form.obstacle) == (kind, obstacle), name
+    @pytest.mark.parametrize("name", KINDS)
+    def test_the_kind_follows_from_the_model(self, make_config, tmp_path, name) -> None:
+        changes, kind, obstacle, vouched = KINDS[name]
+        ledger = trained(make_config, tmp_path, **changes)
+        form, known = ledger.gradients, set(ledger.vouches())
+        assert (form.kind, form.obstacle, form.known_share) == (kind, obstacle, 0.0)
+        assert vouched <= known
+        assert ("fixed-length" in known) == form.normalised == (name == "normalised")
+        if name == "no bias":
+            assert (form.features, form.dimension) == ("same", 30)
 
     def test_one_length_of_features_bounds_the_share_of_the_bias(self, make_config, tmp_path) -> None:
         data = {"name": "breast-cancer", "normalise_features": 3.0}
-        form = trained(make_config, tmp_path, "a", data=data, model={"kind": "logistic"}).gradients
+        form = trained(make_config, tmp_path, data=data, model={"kind": "logistic"}).gradients
         assert form.kind is Gradients.ONE_DIRECTION
         assert form.known_share == pytest.approx(0.1, rel=1e-4, abs=0)
         assert form.known_share > 0.1
 
     def test_categories_bound_the_share_of_the_bias(self, make_config, tmp_path, dataset) -> None:
         """Each category is a 1 in one column, so the features of a person have a least length."""
-        from reticent.training.model_form import least_squared_norm
-
-        group = ColumnGroup("job", ColumnKind.ONE_HOT, (0, 1), ("a", "b"), np.eye(2, dtype=np.float32))
-        mine = replace(dataset, groups=(group, replace(group, name="town", columns=(2, 3))))
+        mine = replace(dataset, groups=(JOB, replace(JOB, name="town", columns=(2, 3))))
         config = make_config(model={"kind": "logistic"})
         assert least_squared_norm(mine, config, encoded_here=True) == 2.0
         assert least_squared_norm(mine, config, encoded_here=False) == 0.0
@@ -190,30 +180,22 @@ class TestRuns:
         assert least_squared_norm(mine, features, encoded_here=True) == 0.0
 
     def test_records_that_were_handed_over_are_not_vouched_for(self, make_config, tmp_path, dataset) -> None:
-        ledger = trained(make_config, tmp_path, "a", dataset=dataset, data={"name": "own"})
-        assert ledger.gradients.kind is Gradients.ONE_DIRECTION
-        assert ledger.gradients.features == "not-seen"
-        assert "same-features" not in ledger.vouches()
-
-    def test_a_table_that_nobody_read_vouches_for_nothing(self, make_config, tmp_path, dataset) -> None:
-        """Standardised by their own means, and a configuration that names a table all the same."""
+        """Standardised by their own means, whether the configuration names a table all the same or not."""
         table = {"file": "a.csv", "file_sha256": "0" * 64, "schema_sha256": "0" * 64}
         rows = (dataset.features - dataset.features.mean(axis=0)).astype(np.float32)
-        group = ColumnGroup("job", ColumnKind.ONE_HOT, (0, 1), ("a", "b"), np.eye(2, dtype=np.float32))
-        mine = replace(dataset, features=rows, groups=(group,))
-        named = {"data": {"name": "own", "table": table}}
-        ledger = trained(make_config, tmp_path, "a", dataset=mine, **named)
-        assert "same-features" not in ledger.vouches()
-        biased = trained(make_config, tmp_path, "b", dataset=mine, model={"kind": "logistic"}, **named)
-        assert biased.gradients.obstacle is Obstacle.BIAS
+        mine = replace(dataset, features=rows, groups=(JOB,))
+        for name, data in (("a", {"name": "own"}), ("b", {"name": "own", "table": table})):
+            ledger = trained(make_config, tmp_path / name, dataset=mine, data=data)
+            assert (ledger.gradients.kind, ledger.gradients.features) == (Gradients.ONE_DIRECTION, "not-seen")
+            assert "same-features" not in ledger.vouches()
+            model = {"kind": "logistic"}
+            biased = trained(make_config, tmp_path / f"{name}-biased", dataset=mine, model=model, data=data)
+            assert biased.gradients.obstacle is Obstacle.BIAS
 
     def test_a_table_that_was_read_vouches_for_its_own_records(self, make_config, tmp_path) -> None:
-        from reticent.data.own import declared_columns, load_table
-
         lines = [f"{x},{'no' if x < 20 else 'yes'}" for x in range(40)]
         (tmp_path / "t.csv").write_text("\n".join(["age,answer", *lines]) + "\n")
-        (tmp_path / "s.yaml").write_text("age: {low: 0, high: 99}\nanswer: ['no', 'yes']\n")
-        table = load_table(tmp_path / "t.csv", "answer", declared_columns(tmp_path / "s.yaml"))
+        table = load_table(tmp_path / "t.csv", "answer", {"age": {"low": 0, "high": 99}, "answer": ["no", "yes"]})
         told = {"file": table.file, "file_sha256": table.file_sha256, "schema_sha256": table.schema_sha256}
         moved = replace(table.dataset, features=table.dataset.features * np.float32(0.5))
 
@@ -233,7 +215,7 @@ class TestRuns:
         pictures = np.random.default_rng(0).normal(size=(80, 1, 4, 4)).astype(np.float32)
         mine = replace(dataset, features=pictures)
         views = {"augmentation": {"times": 2, "flips": True}, "data": {"name": "own"}}
-        form = trained(make_config, tmp_path, "a", dataset=mine, **views).gradients
+        form = trained(make_config, tmp_path, dataset=mine, **views).gradients
         assert (form.kind, form.obstacle) == (Gradients.ANY, Obstacle.VIEWS)
 
     def test_a_model_of_ones_own(self, make_config, tmp_path, dataset) -> None:
@@ -243,7 +225,7 @@ class TestRuns:
             ("Elsewhere", Gradients.LINEAR_HEAD, None),
         ):
             name = f"{__name__}:{model}"
-            ledger = trained(make_config, tmp_path, model, dataset=mine, data={"name": "own"}, model=name)
+            ledger = trained(make_config, tmp_path / model, dataset=mine, data={"name": "own"}, model=name)
             assert (ledger.gradients.kind, ledger.gradients.obstacle) == (kind, obstacle)
             assert not {"start-weights", "same-features", "one-direction"} & set(ledger.vouches())
 
@@ -261,19 +243,12 @@ class TestOneLength:
         assert found.content_hash != dataset.content_hash
         assert normalised(found, 2.5) is found
 
-    def test_one_record_changes_its_own_row_only(self, dataset) -> None:
-        rows = dataset.features.copy()
-        rows[7] += 1.0
-        before, after = normalised(dataset, 1.0), normalised(replace(dataset, features=rows), 1.0)
-        changed = np.abs(before.features - after.features).max(axis=1) > 1e-6
-        assert np.flatnonzero(changed).tolist() == [7]
-
     def test_records_that_do_not_have_it_are_refused(self, make_config, tmp_path, dataset) -> None:
         config = {"data": {"name": "own", "normalise_features": True}}
         forged = replace(dataset, notes=normalised(dataset, 1.0).notes, features=dataset.features * np.float32(0.01))
-        for name, mine in (("none", dataset), ("forged", forged)):
+        for mine in (dataset, forged):
             with pytest.raises(ParameterError, match="one length"):
-                trained(make_config, tmp_path, name, dataset=mine, **config)
+                trained(make_config, tmp_path, dataset=mine, **config)
 
     @pytest.mark.parametrize(("said", "meant"), [(True, 1.0), (False, None), (2, 2.0)])
     def test_true_is_one(self, make_config, said, meant) -> None:

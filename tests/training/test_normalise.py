@@ -11,10 +11,11 @@ from torch import nn
 
 from reticent.attacks.glir import glir_audit
 from reticent.kernel.errors import ArtifactError, UnsupportedError
-from reticent.training import Settings, train
+from reticent.sensitivity import SensitiveAttribute
+from reticent.training import RunContext, Settings, train
 from reticent.training.factored import LinearModel, unit_rows
-from reticent.training.loop import fit
-from reticent.training.randomness import SeededSource, Stream
+from reticent.training.sensitive import AttributeHook
+from tests.training.small import stepped
 
 NORM = 0.7
 
@@ -83,18 +84,17 @@ class TestTwoLabels:
         assert float(moved[12:].double().norm()) == pytest.approx(NORM, rel=2e-6, abs=0)
 
 
+SPREADS = ((1, 2.0), (2, 2.0), (1, 1e5))
+
+
 class TestSeveralLabels:
     def test_the_direction_turns_with_the_weights(self) -> None:
+        """Extreme logits, too, have a direction."""
         rows, labels = records(labels=3)
-        one, two = (effect(weights(6, 3, bias=False, spread=2.0, seed=n), rows, labels) for n in (1, 2))
-        cosines = (one * two).sum(dim=1)[3:] / NORM**2
-        assert float(cosines.min()) < 0.98
-        assert one.double().norm(dim=1)[3:].numpy() == pytest.approx(np.full(9, NORM), rel=2e-6, abs=0)
-
-    def test_extreme_logits_still_have_a_direction(self) -> None:
-        rows, labels = records(labels=3)
-        lengths = effect(weights(6, 3, bias=False, spread=1e5, seed=1), rows[3:], labels[3:]).double().norm(dim=1)
-        assert lengths.numpy() == pytest.approx(np.full(9, NORM), rel=2e-6, abs=0)
+        one, two, far = (effect(weights(6, 3, bias=False, spread=s, seed=n), rows, labels)[3:] for n, s in SPREADS)
+        assert float(((one * two).sum(dim=1) / NORM**2).min()) < 0.98
+        for found in (one, two, far):
+            assert found.double().norm(dim=1).numpy() == pytest.approx(np.full(9, NORM), rel=2e-6, abs=0)
 
     def test_it_is_the_gradient_over_its_length(self) -> None:
         rows, labels = records(labels=3)
@@ -113,15 +113,13 @@ def test_rows_of_any_length_have_a_unit() -> None:
 
 
 class TestRuns:
-    def test_the_loop_releases_the_class_means(self, make_context) -> None:
+    def test_the_loop_releases_the_class_means(self, training) -> None:
         """Without noise and with full batches a step is the sum of the signed units over the divisor."""
         layer = nn.Linear(5, 2, bias=False)
         before = layer.weight.detach().clone()
-        context = make_context(layer, Settings(0.0, NORM, 1.0, 12.0, 1, physical_batch_size=7, normalise=True))
-        sources = SeededSource(0, Stream.SAMPLING), SeededSource(0, Stream.NOISE)
-        record = fit(context, lambda p: torch.optim.SGD(p, lr=1.0), *sources)
-        signs = torch.where(context.train_labels == 1, 1.0, -1.0).double()
-        rows = context.train_features.double()
+        settings = Settings(0.0, NORM, 1.0, 12.0, 1, physical_batch_size=7, normalise=True)
+        record = stepped(layer, settings, *training, rate=1.0)
+        rows, signs = training[0].double(), torch.where(training[1] == 1, 1.0, -1.0).double()
         mean = (signs[:, None] * rows / rows.norm(dim=1, keepdim=True)).sum(dim=0) * NORM / math.sqrt(2) / 12.0
         moved = (layer.weight.detach() - before).double()
         assert moved[0].numpy() == pytest.approx(-mean.numpy(), rel=1e-4, abs=1e-6)
@@ -129,23 +127,13 @@ class TestRuns:
         assert record.factored
         assert record.batch_sizes == (60,)
 
-    def test_a_run_says_so(self, make_config, tmp_path) -> None:
-        config = make_config(model={"kind": "logistic", "bias": False}, clipping="normalise", batch_size=100)
-        run = train(config, tmp_path / "run")
-        assert run.ledger.gradients.normalised
-        assert run.ledger.config["clipping"] == "normalise"
-
     @pytest.mark.parametrize(
         "changes",
-        [
-            {"model": {"kind": "mlp", "widths": [3]}},
-            {"model": {"kind": "logistic"}, "sensitive": {"group": "mean radius"}},
-            {"model": {"kind": "logistic"}, "augmentation": {"times": 2}},
-        ],
+        [{"model": {"kind": "mlp", "widths": [3]}}, {"sensitive": {"group": "x"}}, {"augmentation": {"times": 2}}],
     )
     def test_what_it_is_not_for(self, make_config, changes) -> None:
         with pytest.raises(ArtifactError, match="normalise"):
-            make_config(clipping="normalise", **changes)
+            make_config(**({"clipping": "normalise", "model": {"kind": "logistic"}} | changes))
 
     @pytest.mark.parametrize(
         "model",
@@ -155,11 +143,9 @@ class TestRuns:
             nn.Sequential(nn.Dropout(0.5), nn.Linear(5, 2)),
         ],
     )
-    def test_models_without_such_a_layer_are_refused(self, make_context, model) -> None:
-        context = make_context(model, Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True))
-        sources = SeededSource(0, Stream.SAMPLING), SeededSource(0, Stream.NOISE)
+    def test_models_without_such_a_layer_are_refused(self, training, model) -> None:
         with pytest.raises(UnsupportedError, match="last layer is linear"):
-            fit(context, lambda p: torch.optim.SGD(p, lr=1.0), *sources)
+            stepped(model, Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True), *training)
 
     def test_attacks_that_clip_refuse_it(self, make_config, tmp_path) -> None:
         config = make_config(model={"kind": "logistic"}, clipping="normalise", trace={"every": 1})
@@ -167,11 +153,8 @@ class TestRuns:
         with pytest.raises(UnsupportedError, match="normalised"):
             glir_audit(run)
 
-    def test_a_recorder_refuses_it(self, make_context) -> None:
-        from reticent.sensitivity import SensitiveAttribute
-        from reticent.training.sensitive import AttributeHook
-
+    def test_a_recorder_refuses_it(self, training) -> None:
         hook = AttributeHook(SensitiveAttribute.number(0, low=-1.0, high=1.0, count=2))
-        context = make_context(nn.Linear(5, 2), Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True))
+        context = RunContext(Settings(1.0, 1.0, 0.2, 12.0, 1, normalise=True), nn.Linear(5, 2), *training)
         with pytest.raises(UnsupportedError, match="normalise"):
             hook.start(context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -14,24 +13,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import reticent as rt
 from reticent.certificates.document.schema import Certificate
-from reticent.cli import main
 from reticent.io.outputs import signature_of
 from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.records.ledger import RunLedger
+from reticent.signing.envelope import RUN
 from reticent.signing.keys import key_id, load_private_key, load_public_key, write_key_pair
+from reticent.signing.provenance import SIGNATURE, sealed
+from reticent.training import load_config, train
 from reticent.training.rundir import check_files
 from tests.cli.calling import run
+from tests.training.small import reseal
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
-CONFIG = """
-data: {name: breast-cancer}
-model: {kind: logistic}
-noise_multiplier: 2.0
-batch_size: 64
-steps: 3
-learning_rate: 0.5
-"""
+CONFIG = "{data: {name: breast-cancer}, model: {kind: logistic}, noise_multiplier: 2.0, batch_size: 64, steps: 3, "
+CONFIG += "learning_rate: 0.5}"
 
 
 def command(capsys, *words: object) -> tuple[int, str]:
@@ -45,20 +41,9 @@ def made(tmp_path_factory) -> Path:
     for name in ("key", "other"):
         write_key_pair(folder / name, folder / f"{name}.pub")
     (folder / "small.yaml").write_text(CONFIG)
-    for name, more in (("run", ["--sign", str(folder / "key")]), ("unsigned", [])):
-        with pytest.raises(SystemExit) as stopped:
-            main(["train", str(folder / "small.yaml"), "--out", str(folder / name), *more])
-        assert not stopped.value.code
+    for name, sign in (("run", load_private_key(folder / "key")), ("unsigned", None)):
+        train(load_config(folder / "small.yaml"), folder / name, sign=sign)
     return folder
-
-
-def reseal(run: Path) -> None:
-    """What a forger without the key can do: every checksum is that of the file again."""
-    manifest = json.loads((run / "manifest.json").read_text())
-    for name in manifest["files"]:
-        content = (run / name).read_bytes()
-        manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    (run / "manifest.json").write_text(json.dumps(manifest))
 
 
 def more_noise(run: Path) -> None:
@@ -67,35 +52,31 @@ def more_noise(run: Path) -> None:
     (run / "ledger.json").write_text(RunLedger.model_validate(document).sealed().to_json())
 
 
-EDITS: dict[str, Callable[[Path], object]] = {
-    "the ledger": more_noise,
-    "the ledger, with its checksum": lambda run: (more_noise(run), reseal(run)),
-    "the weights": lambda run: (run / "weights.safetensors").write_bytes(b"x" * 384),
-    "the weights, with their checksum": lambda run: (
-        (run / "weights.safetensors").write_bytes(b"x" * 384),
-        reseal(run),
-    ),
-    "a file added": lambda run: (run / "note.txt").write_text("audited"),
-    "a link added": lambda run: (run / "note").symlink_to("/etc/hostname"),
-    "the signature, garbage": lambda run: (run / "provenance.dsse.json").write_text("{}"),
-    "the signature of another run": lambda run: (
-        more_noise(run),
-        reseal(run),
-        _sign_with(run, Ed25519PrivateKey.generate()),
-    ),
+def spoil_weights(run: Path) -> None:
+    (run / "weights.safetensors").write_bytes(b"x" * 384)
+
+
+def sign_again(run: Path) -> None:
+    manifest = (run / "manifest.json").read_bytes()
+    (run / SIGNATURE).write_bytes(sealed(manifest, RUN, Ed25519PrivateKey.generate()))
+
+
+EDITS: dict[str, tuple[Callable[[Path], object], ...]] = {
+    "the ledger": (more_noise,),
+    "the ledger, with its checksum": (more_noise, reseal),
+    "the weights": (spoil_weights,),
+    "the weights, with their checksum": (spoil_weights, reseal),
+    "a file added": (lambda run: (run / "note.txt").write_text("audited"),),
+    "a link added": (lambda run: (run / "note").symlink_to("/etc/hostname"),),
+    "the signature, garbage": (lambda run: (run / SIGNATURE).write_text("{}"),),
+    "the signature of another run": (more_noise, reseal, sign_again),
 }
-
-
-def _sign_with(run: Path, key: Ed25519PrivateKey) -> None:
-    from reticent.signing.envelope import RUN
-    from reticent.signing.provenance import SIGNATURE, sealed
-
-    (run / SIGNATURE).write_bytes(sealed((run / "manifest.json").read_bytes(), RUN, key))
 
 
 def test_a_signed_run_is_certified_and_says_who_signed_it(made: Path, tmp_path: Path, capsys) -> None:
     code, said = command(capsys, "certify", made / "run", "--sign", made / "key", "--out", tmp_path / "c")
     assert code == 0, said
+    assert (made / "run" / "ledger.json").stat().st_mode & 0o077 == 0, "a ledger is for its owner"
     shown = Certificate.load(tmp_path / "c" / "certificate.public.json")
     assert shown.declared.run_signed_by == key_id(load_public_key(made / "key.pub"))
     found = rt.verify(tmp_path / "c" / "certificate.public.json", key=made / "key.pub")
@@ -106,15 +87,15 @@ def test_a_signed_run_is_certified_and_says_who_signed_it(made: Path, tmp_path: 
 
 
 def test_a_configuration_that_is_certified_is_signed_when_its_run_ends(made: Path, tmp_path: Path, capsys) -> None:
-    asked = ("certify", made / "small.yaml", "--sign", made / "key", "--out", tmp_path / "c")
-    assert command(capsys, *asked)[0] == 0
+    assert command(capsys, "certify", made / "small.yaml", "--sign", made / "key", "--out", tmp_path / "c")[0] == 0
     assert Certificate.load(tmp_path / "c" / "certificate.json").declared.run_signed_by is not None
 
 
 @pytest.mark.parametrize("name", EDITS)
 def test_a_folder_that_was_edited_is_not_signed(made: Path, tmp_path: Path, capsys, name: str) -> None:
     shutil.copytree(made / "run", tmp_path / "run")
-    EDITS[name](tmp_path / "run")
+    for edit in EDITS[name]:
+        edit(tmp_path / "run")
     code, said = command(capsys, "certify", tmp_path / "run", "--sign", made / "key", "--out", tmp_path / "c")
     assert code == 2
     assert said.count("\n") == 1
@@ -132,13 +113,9 @@ def test_a_run_that_nobody_signed_must_be_as_it_was_recorded_and_the_verdict_say
     asked = ("--sign", made / "key", "--run-key", made / "key.pub", "--out", tmp_path / "d")
     assert command(capsys, "certify", made / "unsigned", *asked)[0] == 2, "the signature was taken away, or never made"
     shutil.copytree(made / "unsigned", tmp_path / "run")
-    (tmp_path / "run" / "weights.safetensors").write_bytes(b"x" * 384)
+    spoil_weights(tmp_path / "run")
     with pytest.raises(ArtifactError, match="weights"):
         check_files(tmp_path / "run")
-
-
-def test_what_is_private_in_a_run_is_for_its_owner(made: Path) -> None:
-    assert (made / "run" / "ledger.json").stat().st_mode & 0o077 == 0
 
 
 def test_what_is_no_key_is_refused_before_a_loop_begins(tmp_path: Path) -> None:

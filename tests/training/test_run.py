@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,17 +14,23 @@ import torch
 
 import reticent
 from reticent import facts
-from reticent.kernel.errors import ArtifactError, NumericalError, ParameterError
+from reticent.data.purchase import generate_baskets
+from reticent.facts.steps import MOST_STEPS
+from reticent.kernel.errors import ArtifactError, DataError, NumericalError, ParameterError, ReticentError
 from reticent.kernel.mechanisms import DPSGD
-from reticent.kernel.proofs import Status
 from reticent.kernel.samplers import Poisson
 from reticent.records.ledger import RunLedger
-from reticent.samplers import RandomAllocation
 from reticent.training import StopTraining, load_config, load_run, train
+from reticent.training.hooks import StepHook
+from reticent.training.setup import make_settings
+from tests.data.purchase_file import write_table
+from tests.training.small import configured, flat
+
+NEEDS_FILES = pytest.mark.skipif(not os.environ.get("RETICENT_DATA"), reason="RETICENT_DATA is not set")
 
 
 def final(run) -> np.ndarray:
-    return torch.cat([t.reshape(-1) for t in run.weights().values()]).numpy()
+    return flat(run.weights().values())
 
 
 def test_ledger_tells_what_happened(make_config, dataset, recorder, tmp_path):
@@ -39,26 +46,12 @@ def test_ledger_tells_what_happened(make_config, dataset, recorder, tmp_path):
     assert ledger.num_parameters == 5 * 4 + 4 + 4 * 2 + 2
     assert ledger.data.dataset_size == 60
     assert ledger.data.content_hash == dataset.content_hash
-    assert (
-        ledger.environment.versions["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
-    )  # metadata may not name the build
-    assert ledger.environment.versions["reticent"] == reticent.__version__
+    known, torch_here = ledger.environment.versions, torch.__version__.partition("+")[0]
+    assert known["torch"].partition("+")[0] == torch_here  # metadata may not name the build
+    assert known["reticent"] == reticent.__version__
     assert ledger.environment.seeds.noise == ledger.environment.seeds.sampling == 3
-    assert ledger.mechanism() == DPSGD(
-        noise_multiplier=1.0,
-        sample_rate=12 / 60,
-        steps=15,
-        max_grad_norm=1.0,
-        num_parameters=34,
-        batch_size=12,
-        dataset_size=60,
-        sampler=Poisson(),
-    )
-
-
-def test_the_configuration_comes_back(make_config, dataset, tmp_path):
-    config = make_config(trace={"every": 3, "masks": True}, sampler="fixed-size", momentum=0.5, divisor=7.0)
-    assert train(config, tmp_path / "run", dataset=dataset).config == config
+    known = {"max_grad_norm": 1.0, "num_parameters": 34, "batch_size": 12, "dataset_size": 60}
+    assert ledger.mechanism() == DPSGD(1.0, 12 / 60, 15, sampler=Poisson(), **known)
 
 
 def test_accuracy_is_that_of_the_final_weights(make_config, dataset, tmp_path):
@@ -73,29 +66,27 @@ def test_accuracy_is_that_of_the_final_weights(make_config, dataset, tmp_path):
 
 
 def test_learns_without_noise(make_config, dataset, tmp_path):
-    config = make_config(noise_multiplier=0.0, steps=300, learning_rate=1.0)
+    config = make_config(noise_multiplier=0.0, steps=100, learning_rate=1.0, trace={"every": 30, "masks": True})
     run = train(config, tmp_path / "run", dataset=dataset)
-    assert run.ledger.diagnostics.train_accuracy > 0.95
+    assert run.ledger.diagnostics.train_accuracy > 0.9
     assert facts.NO_NOISE in run.ledger.faults
+    assert run.config == config
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_does_not(make_config, dataset, tmp_path):
-    runs = [train(make_config(seed=seed), tmp_path / f"run{i}", dataset=dataset) for i, seed in enumerate((3, 3, 4))]
-    assert np.array_equal(final(runs[0]), final(runs[1]))
-    assert not np.array_equal(final(runs[0]), final(runs[2]))
+def test_a_seed_is_repeated_and_fresh_randomness_never(make_config, dataset, tmp_path):
+    asked = ({"seed": 3}, {"seed": 3}, {"seed": 4}, {"randomness": "fresh"}, {"randomness": "fresh"})
+    runs = [train(make_config(**one), tmp_path / f"run{i}", dataset=dataset) for i, one in enumerate(asked)]
+    weights = [final(run).tobytes() for run in runs]
+    assert weights[0] == weights[1]
+    assert len(set(weights)) == 4
     assert facts.REPRODUCIBLE_NOISE in runs[0].ledger.faults
+    for run in runs[3:]:
+        assert facts.REPRODUCIBLE_NOISE not in run.ledger.faults
+        assert run.ledger.environment.seeds.noise is run.ledger.environment.seeds.sampling is None
+    assert runs[3].ledger.diagnostics.batch_sizes != runs[4].ledger.diagnostics.batch_sizes
 
 
-def test_fresh_randomness_is_never_the_same_and_leaves_no_seed(make_config, dataset, tmp_path):
-    runs = [train(make_config(randomness="fresh"), tmp_path / f"run{i}", dataset=dataset) for i in range(2)]
-    assert not np.array_equal(final(runs[0]), final(runs[1]))
-    assert runs[0].ledger.diagnostics.batch_sizes != runs[1].ledger.diagnostics.batch_sizes
-    assert runs[0].ledger.environment.seeds.noise is None
-    assert runs[0].ledger.environment.seeds.sampling is None
-    assert facts.REPRODUCIBLE_NOISE not in runs[0].ledger.faults
-
-
-class Meddler:
+class Meddler(StepHook):
     """Draws random numbers, runs the model and its gradients, and leaves it in another mode."""
 
     def start(self, context) -> None:
@@ -106,10 +97,7 @@ class Meddler:
         torch.randn(7)
         model = self.context.model.eval()
         if len(step.labels):
-            loss = torch.nn.functional.cross_entropy(model(step.features), step.labels)
-            torch.autograd.grad(loss, list(model.parameters()))
-            loss = torch.nn.functional.cross_entropy(model(step.features), step.labels)
-            loss.backward()
+            torch.nn.functional.cross_entropy(model(step.features), step.labels).backward()
 
     def after_step(self, step, update) -> None:
         torch.manual_seed(step.index)
@@ -130,26 +118,17 @@ def test_hooks_leave_training_bit_identical(make_config, dataset, tmp_path):
     assert torch.equal(before, torch.get_rng_state())
 
 
-class StopAt:
-    def __init__(self, step: int) -> None:
-        self.step = step
-
-    def start(self, context) -> None:
-        pass
+class EndAt(StepHook):
+    def __init__(self, step: int, how: type[BaseException] = StopTraining) -> None:
+        self.step, self.how = step, how
 
     def before_step(self, step) -> None:
         if step.index == self.step:
-            raise StopTraining
-
-    def after_step(self, step, update) -> None:
-        pass
-
-    def finish(self) -> None:
-        pass
+            raise self.how
 
 
 def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, tmp_path):
-    run = train(make_config(), tmp_path / "run", hooks=[StopAt(4)], dataset=dataset)
+    run = train(make_config(), tmp_path / "run", hooks=[EndAt(4)], dataset=dataset)
     assert run.ledger.steps == 4
     assert run.ledger.counted == 15
     assert run.ledger.equal_steps().steps == 4
@@ -157,24 +136,18 @@ def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, t
     assert facts.STOPPED_EARLY in run.ledger.faults
     assert "planned-steps" not in run.ledger.vouches()  # the hook may have looked at the records
     with pytest.raises(ParameterError, match="at least one step"):
-        train(make_config(), tmp_path / "none", hooks=[StopAt(0)], dataset=dataset)
+        train(make_config(), tmp_path / "none", hooks=[EndAt(0)], dataset=dataset)
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(
-    ("sampler", "sizes", "warning"),
-    [
-        ("fixed-size", {12}, facts.FIXED_SIZE),
-        ("shuffled", {12}, facts.SHUFFLED),
-    ],
-)
-def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_path, sampler, sizes, warning):
-    run = train(make_config(sampler=sampler), tmp_path / "run", dataset=dataset)
-    assert set(run.ledger.diagnostics.batch_sizes) == sizes
-    assert run.ledger.equal_steps() == run.ledger.mechanism()
-    assert run.ledger.mechanism().sampler.name == sampler
-    assert warning in run.ledger.faults
-    assert all(str(w.text).endswith(".") for w in run.ledger.faults)
+@pytest.mark.parametrize(("sampler", "warning"), [("fixed-size", facts.FIXED_SIZE), ("shuffled", facts.SHUFFLED)])
+def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_path, sampler, warning):
+    ledger = train(make_config(sampler=sampler), tmp_path / "run", dataset=dataset).ledger
+    assert set(ledger.diagnostics.batch_sizes) == {12}
+    assert ledger.equal_steps() == ledger.mechanism()
+    assert ledger.mechanism().sampler.name == sampler
+    assert warning in ledger.faults
+    assert all(str(w.text).endswith(".") for w in ledger.faults)
 
 
 @pytest.mark.parametrize(
@@ -186,37 +159,15 @@ def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_pat
         ({"sample_rate": 0.3, "batch_size": None, "epochs": 3, "steps": None}, 10),
     ],
 )
-def test_epochs_become_steps(make_config, dataset, tmp_path, changes, steps):
-    assert train(make_config(**changes), tmp_path / "run", dataset=dataset).ledger.steps == steps
-
-
-def test_random_allocation_is_recorded_checked_and_accounted(make_config, dataset, tmp_path):
-    changes = {"sampler": "random-allocation", "batch_size": 25, "epochs": 2, "steps": None}
-    ledger = train(make_config(**changes), tmp_path / "run", dataset=dataset).ledger
-    records, sizes = ledger.data.dataset_size, ledger.diagnostics.batch_sizes
-    assert sum(sizes[:3]) == sum(sizes[3:]) == records
-    assert ledger.mechanism().sampler == RandomAllocation(3)
-    assert ledger.vouches()["allocation-draws"] is Status.CHECKED
-    assert not list(ledger.contradictions())
-    moved = ledger.diagnostics.model_copy(update={"batch_sizes": (sizes[0] + 1, *sizes[1:])})
-    assert "diagnostics.batch_sizes" in dict(ledger.model_copy(update={"diagnostics": moved}).contradictions())
+def test_epochs_become_steps(make_config, changes, steps):
+    assert make_settings(make_config(**changes), 60).steps == steps
 
 
 def test_the_size_is_public_only_where_it_was_used(make_config, dataset, tmp_path):
-    fixed = make_config(sample_rate=0.2, batch_size=None, divisor=10.0)
-    run = train(fixed, tmp_path / "run", dataset=dataset)
-    assert facts.SIZE_PUBLIC not in run.ledger.faults
-    assert run.ledger.divisor == 10.0
+    fixed = train(make_config(sample_rate=0.2, batch_size=None, divisor=10.0), tmp_path / "a", dataset=dataset).ledger
+    assert fixed.divisor == 10.0
+    assert facts.SIZE_PUBLIC not in fixed.faults
     assert facts.SIZE_PUBLIC in train(make_config(), tmp_path / "b", dataset=dataset).ledger.faults
-
-
-def test_public_part_holds_no_diagnostics_and_no_secret_seed(make_config, dataset, tmp_path):
-    ledger = train(make_config(seed=918273), tmp_path / "run", dataset=dataset).ledger
-    text = json.dumps(ledger.public())
-    assert "918273" not in text
-    assert "diagnostics" not in text
-    assert "batch_sizes" not in text
-    assert "918273" in ledger.to_json()
 
 
 def test_ledger_round_trip_and_strictness(make_config, dataset, tmp_path):
@@ -228,45 +179,53 @@ def test_ledger_round_trip_and_strictness(make_config, dataset, tmp_path):
         ({"segments": [document["segments"][0] | {"noise_multiplier": -1.0}]}, "noise_multiplier"),
         ({"surprise": 1}, "unknown key 'surprise'"),
         ({"schema": "reticent.ledger/1"}, "expected reticent.ledger/2"),
-        ({"schema": "reticent.ledger/3"}, "schema"),
-        ({"segments": [document["segments"][0] | {"noise_multiplier": "1.0x"}]}, "noise_multiplier"),
     ):
         with pytest.raises(ArtifactError, match=complaint):
             RunLedger.from_json(json.dumps(document | change))
-    with pytest.raises(ArtifactError, match="NaN is not allowed"):
-        RunLedger.from_json(ledger.to_json().replace('"divisor": 12.0', '"divisor": NaN'))
-    with pytest.raises(ArtifactError, match="a key is repeated"):
-        RunLedger.from_json(ledger.to_json().replace('"divisor": 12.0', '"divisor": 12.0, "divisor": 13.0'))
-
-
-def test_nothing_is_overwritten(make_config, dataset, tmp_path):
-    train(make_config(), tmp_path / "run", dataset=dataset)
-    before = (tmp_path / "run" / "ledger.json").read_bytes()
-    with pytest.raises(ArtifactError, match="already exists"):
-        train(make_config(seed=5), tmp_path / "run", dataset=dataset)
-    assert (tmp_path / "run" / "ledger.json").read_bytes() == before
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ArtifactError, match="already exists"):
-        train(make_config(), tmp_path / "empty", dataset=dataset)
-
-
-class Crash(StopAt):
-    def before_step(self, step) -> None:
-        if step.index == self.step:
-            raise KeyboardInterrupt
 
 
 def test_an_interrupted_run_leaves_nothing(make_config, dataset, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        train(make_config(), tmp_path / "run", hooks=[Crash(3)], dataset=dataset)
+        train(make_config(), tmp_path / "run", hooks=[EndAt(3, KeyboardInterrupt)], dataset=dataset)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_demo_configuration_trains_in_seconds(tmp_path):
-    config = load_config(Path(__file__).parents[2] / "configs" / "demo.yaml")
-    run = train(config, tmp_path / "run")
-    assert run.ledger.utility.test_accuracy > 0.85
-    assert run.ledger.diagnostics.seconds < 60
+def test_a_long_ledger_takes_linear_time_and_a_longer_one_is_refused(make_config, dataset, tmp_path):
+    ledger, steps = train(make_config(), tmp_path / "run", dataset=dataset).ledger, 100_000
+    diagnostics = ledger.diagnostics.model_copy(update={"batch_sizes": (5,) * steps, "clipped": (1,) * steps})
+    segments = (ledger.segments[0].model_copy(update={"steps": steps}),)
+    long = ledger.model_copy(update={"diagnostics": diagnostics, "segments": segments})
+    started = time.process_time()
+    text = long.to_json()
+    assert RunLedger.from_json(text) == long
+    long.public()
+    assert time.process_time() - started < 1.5
+    with pytest.raises(ReticentError, match="at most 1000000 items"):
+        RunLedger.from_json(text.replace("[5, 5", "[" + "5, " * MOST_STEPS + "5", 1))
+
+
+def test_another_copy_of_a_file_is_found_by_its_fingerprint(tmp_path, monkeypatch):
+    monkeypatch.setenv("RETICENT_DATA", str(tmp_path))
+    folder = tmp_path / "purchase100"
+    folder.mkdir()
+    write_table(generate_baskets(120, seed=1), folder / "dataset_purchase")
+    run = train(configured(data={"name": "purchase-100", "train_size": 40}), tmp_path / "run")
+    (folder / "dataset_purchase").rename(folder / "older copy")
+    write_table(generate_baskets(120, seed=2), folder / "dataset_purchase")
+    assert run.dataset().content_hash == run.ledger.data.content_hash
+    (folder / "older copy").unlink()
+    with pytest.raises(DataError, match="records or split differ from those of the run"):
+        run.dataset()
+
+
+@pytest.mark.parametrize(
+    ("name", "accuracy", "seconds"),
+    [("demo", 0.85, 60), pytest.param("adult", 0.83, 240, marks=[pytest.mark.slow, NEEDS_FILES])],
+)
+def test_shipped_configurations_train_in_minutes(tmp_path, name, accuracy, seconds):
+    run = train(load_config(Path(__file__).parents[2] / "configs" / f"{name}.yaml"), tmp_path / "run")
+    assert run.ledger.utility.test_accuracy > accuracy
+    assert run.ledger.diagnostics.seconds < seconds
     assert load_run(tmp_path / "run").dataset().content_hash == run.ledger.data.content_hash
 
 
@@ -279,14 +238,3 @@ def test_divergence_and_infinite_gradients_release_nothing(make_config, dataset,
     with pytest.raises(NumericalError, match="cannot be clipped"):
         train(config, tmp_path / "run", dataset=huge)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("RETICENT_DATA"), reason="RETICENT_DATA is not set")
-def test_adult_configuration_trains_in_minutes(tmp_path):
-    config = load_config(Path(__file__).parents[2] / "configs" / "adult.yaml")
-    run = train(config, tmp_path / "run")
-    assert run.ledger.data.dataset_size == 32_561
-    assert run.ledger.num_parameters == 108 * 128 + 128 + 128 * 2 + 2
-    assert run.ledger.utility.test_accuracy > 0.83
-    assert run.ledger.diagnostics.seconds < 240

@@ -11,18 +11,12 @@ from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.kernel.mechanisms import DPSGD, Ledger
 from reticent.kernel.risk import advantage, epsilon_at_delta
-from reticent.tasks import Local, Store, Task
+from reticent.tasks import Local, Store
 from reticent.training import load_run
 from reticent.training.sweep import make_grid, parse_axis, sweep
+from tests.training.small import BASE
 
-BASE = {
-    "data": {"name": "breast-cancer", "train_size": 60},
-    "model": {"kind": "logistic"},
-    "noise_multiplier": 2.0,
-    "batch_size": 12,
-    "steps": 3,
-    "learning_rate": 0.1,
-}
+SETTINGS = BASE | {"data": {"name": "breast-cancer", "train_size": 60}}
 RATES = {"learning_rate": [0.1, 0.2]}
 
 
@@ -32,14 +26,10 @@ def worst(release) -> tuple[float, float]:
 
 
 def test_every_combination_once_and_the_base_is_left_alone():
-    cells = make_grid(BASE, RATES | {"data.train_size": [40, 50]}, "x")
-    assert [(c.config.learning_rate, c.config.data.train_size) for c in cells] == [
-        (0.1, 40),
-        (0.1, 50),
-        (0.2, 40),
-        (0.2, 50),
-    ]
-    assert BASE["data"]["train_size"] == 60
+    cells = make_grid(SETTINGS, RATES | {"data.train_size": [40, 50]}, "x")
+    found = [(c.config.learning_rate, c.config.data.train_size) for c in cells]
+    assert found == [(0.1, 40), (0.1, 50), (0.2, 40), (0.2, 50)]
+    assert SETTINGS["data"]["train_size"] == 60
     assert len({c.name for c in cells}) == 4
 
 
@@ -58,7 +48,7 @@ def test_every_combination_once_and_the_base_is_left_alone():
 )
 def test_what_is_no_grid_ends_in_one_line(axes, words):
     with pytest.raises(ArtifactError, match=words):
-        make_grid(BASE, axes, "x")
+        make_grid(SETTINGS, axes, "x")
 
 
 def test_an_axis_in_one_word():
@@ -69,38 +59,28 @@ def test_an_axis_in_one_word():
             parse_axis(text)
 
 
-@pytest.mark.slow
-def test_runs_are_run_folders_and_all_together_are_one_longer_run(tmp_path):
-    found = sweep(make_grid(BASE, RATES, "x"), tmp_path / "s")
-    assert [o.cell.choice["learning_rate"] for o in found.outcomes] == [0.1, 0.2]
-    for outcome in found.outcomes:
-        run = load_run(tmp_path / "s" / "runs" / outcome.cell.name)
-        assert run.config == outcome.cell.config
-        alone = worst(DPSGD(2.0, 12 / 60, 3))
-        assert (outcome.risks.advantage.value, outcome.risks.epsilon.value) == pytest.approx(alone, rel=1e-6, abs=0)
-    # Equal steps, twice as many: one run of six steps is what somebody sees who sees both.
-    both = worst(DPSGD(2.0, 12 / 60, 6))
-    assert (found.together.advantage.value, found.together.epsilon.value) == pytest.approx(both, rel=1e-4, abs=0)
-    assert found.together.epsilon.value > 1.2 * found.outcomes[0].risks.epsilon.value
-
-
 def test_a_later_grid_in_the_folder_counts_what_was_trained_before(tmp_path):
-    first = sweep(make_grid(BASE, RATES, "x"), tmp_path / "s")
+    first = sweep(make_grid(SETTINGS, RATES, "x"), tmp_path / "s")
+    assert [o.cell.choice["learning_rate"] for o in first.outcomes] == [0.1, 0.2]
+    for outcome in first.outcomes:
+        assert load_run(tmp_path / "s" / "runs" / outcome.cell.name).config == outcome.cell.config
+        found = outcome.risks.advantage.value, outcome.risks.epsilon.value
+        assert found == pytest.approx(worst(DPSGD(2.0, 12 / 60, 3)), rel=1e-6, abs=0)
     kept = [o.run.ledger.created for o in first.outcomes], [o.run.manifest for o in first.outcomes]
     with pytest.raises(ArtifactError, match="--resume"):
-        sweep(make_grid(BASE, RATES, "x"), tmp_path / "s")
-    more = make_grid(BASE, {"noise_multiplier": [1.0], "learning_rate": [0.2]}, "x")
+        sweep(make_grid(SETTINGS, RATES, "x"), tmp_path / "s")
+    more = make_grid(SETTINGS, {"noise_multiplier": [1.0], "learning_rate": [0.2]}, "x")
     found = sweep(more, tmp_path / "s", resume=True)
     assert found.trained == 3
     everything = worst(Ledger((DPSGD(2.0, 0.2, 6), DPSGD(1.0, 0.2, 3))))
     assert (found.together.advantage.value, found.together.epsilon.value) == pytest.approx(everything, rel=1e-4, abs=0)
-    again = sweep(make_grid(BASE, RATES, "x"), tmp_path / "s", resume=True)
+    again = sweep(make_grid(SETTINGS, RATES, "x"), tmp_path / "s", resume=True)
     assert ([o.run.ledger.created for o in again.outcomes], [o.run.manifest for o in again.outcomes]) == kept
     assert again.trained == 3
 
 
 def test_a_cell_that_was_killed_after_its_last_step_is_not_trained_twice(tmp_path):
-    (cell,) = make_grid(BASE, {"learning_rate": [0.1]}, "x")
+    (cell,) = make_grid(SETTINGS, {"learning_rate": [0.1]}, "x")
     before = sweep([cell], tmp_path / "s").outcomes[0].run.manifest
     shutil.rmtree(tmp_path / "s" / "tasks" / cell.task.key)
     half = tmp_path / "s" / "runs" / f".{cell.name}.partial-0123456789abcdef"
@@ -110,7 +90,7 @@ def test_a_cell_that_was_killed_after_its_last_step_is_not_trained_twice(tmp_pat
 
 
 def test_a_run_that_was_removed_or_exchanged_is_missed(tmp_path):
-    one, two = make_grid(BASE, RATES, "x")
+    one, two = make_grid(SETTINGS, RATES, "x")
     sweep([one, two], tmp_path / "s")
     runs = tmp_path / "s" / "runs"
     shutil.rmtree(runs / one.name)
@@ -122,7 +102,7 @@ def test_a_run_that_was_removed_or_exchanged_is_missed(tmp_path):
 
 
 def test_shared_noise_has_no_bound_and_own_noise_has(tmp_path):
-    fixed = BASE | {"randomness": "reproducible"}
+    fixed = SETTINGS | {"randomness": "reproducible"}
     shared = sweep(make_grid(fixed, RATES, "x"), tmp_path / "shared")
     assert shared.together is None
     assert "same seed" in shared.why_not
@@ -131,7 +111,7 @@ def test_shared_noise_has_no_bound_and_own_noise_has(tmp_path):
 
 
 def test_what_diverged_is_counted_as_planned(tmp_path):
-    deep = BASE | {"model": {"kind": "mlp", "widths": [4], "activation": "relu"}}
+    deep = SETTINGS | {"model": {"kind": "mlp", "widths": [4], "activation": "relu"}}
     found = sweep(make_grid(deep, {"learning_rate": [0.1, 1e30]}, "x"), tmp_path / "s")
     assert [o.run is None for o in found.outcomes] == [False, True]
     both = worst(DPSGD(2.0, 0.2, 6))
@@ -143,21 +123,12 @@ def test_only_the_folder_of_a_sweep_is_gone_on_with(tmp_path):
     with store.exclusive({"kind": "attack"}):
         pass
     with pytest.raises(ArtifactError, match="something other than a sweep"):
-        sweep(make_grid(BASE, RATES, "x"), tmp_path / "other", resume=True)
-
-
-def test_a_task_is_found_by_its_key_alone(tmp_path):
-    store, task = Store(tmp_path / "s"), Task("x", {"a": 1})
-    store.save(task, {"n": np.zeros(1)})
-    assert store.task(task.key) == task
-    shutil.move(tmp_path / "s" / "tasks" / task.key, tmp_path / "s" / "tasks" / ("0" * 64))
-    with pytest.raises(ArtifactError, match="does not describe"):
-        store.task("0" * 64)
+        sweep(make_grid(SETTINGS, RATES, "x"), tmp_path / "other", resume=True)
 
 
 @pytest.mark.slow  # ten seconds: two processes that import torch
 def test_processes_train_the_same_runs(tmp_path):
-    cells = make_grid(BASE | {"randomness": "reproducible"}, {"seed": [1, 2, 3]}, "x")
+    cells = make_grid(SETTINGS | {"randomness": "reproducible"}, {"seed": [1, 2, 3]}, "x")
     here = sweep(cells, tmp_path / "here")
     there = sweep(cells, tmp_path / "there", engine=Local(2))
     for a, b in zip(here.outcomes, there.outcomes, strict=True):

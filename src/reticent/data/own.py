@@ -284,14 +284,14 @@ def _kept(table: Mapping[str, Cells], person: str, most: object, file: str) -> i
     if most is not None and (type(most) is not int or most < 1):
         raise ParameterError("schema", most, "a whole number of at least 1 under records_per_user")
     cells = table[person]
-    found = Counter(cells.categories())
+    found = Counter(cells.texts)
     if "" in found:
         raise DataError(f"{file}: column {printable(person, 60)!r} says of {found['']} records not whose they are")
-    if cells.given is not None and cells.given.dtype.kind == "f":
-        whole = 2 ** (np.finfo(cells.given.dtype).nmant + 1)
+    if cells.rounded is not None:
+        whole = 2 ** (np.finfo(cells.rounded).nmant + 1)
         if np.max(np.abs(cells.numbers)) >= whole:
             raise DataError(
-                f"{file}: column {printable(person, 60)!r} holds {cells.given.dtype} numbers of {whole} or more, "
+                f"{file}: column {printable(person, 60)!r} holds {cells.rounded} numbers of {whole} or more, "
                 "of which one may stand for several persons: write it as whole numbers or as text"
             )
     largest = max(found.values())
@@ -307,11 +307,11 @@ def _kept(table: Mapping[str, Cells], person: str, most: object, file: str) -> i
 def _keys(table: Mapping[str, Cells], person: str | None) -> np.ndarray:
     """Hashes of each record's person, or of itself, and of itself; equal records are told apart by counting them."""
     seen, found = Counter[int](), list[int]()
-    for said in zip(*(cells.categories() for cells in table.values()), strict=True):  # no text holds a zero byte
+    for said in zip(*(cells.texts for cells in table.values()), strict=True):  # no text holds a zero byte
         record = hashed("\0".join(("", *said)).encode())
         seen[record] += 1
         found.append(hashed(f"{record} {seen[record]}".encode()))
-    whole = found if person is None else [hashed(text.encode()) for text in table[person].categories()]
+    whole = found if person is None else [hashed(text.encode()) for text in table[person].texts]
     return np.array([whole, found], dtype=np.uint64).T
 
 

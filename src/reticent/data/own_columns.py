@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -289,7 +289,7 @@ def codes(column: Column, cells: Cells, *, label: bool) -> np.ndarray:
         DataError: a cell is empty where that is refused, or is no category.
     """
     known = {value: code for code, value in enumerate(column.categories)}
-    found = cells.categories()
+    found: Sequence[str] = cells.texts
     if "" not in known:
         blank = np.array([text == "" for text in found])
         if blank.any() and column.missing is Missing.REFUSE:

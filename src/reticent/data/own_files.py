@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import ne
@@ -35,35 +35,30 @@ class Cells:
     """One column.
 
     Attributes:
-        texts: the cells as the file has them, without spaces around them; None where the file itself holds numbers.
-        given: the numbers that the file itself holds, whole ones as such; any number where a cell is empty.
-        absent: cells that the file itself says are not there.
+        texts: the cells without spaces around them, empty where there is nothing; a number that the file itself holds
+            exactly, without a needless point.
         counted: how the file counts its records, for messages: ``line`` or ``record``.
         comma: whether a comma, too, may stand before the decimals of a number.
+        rounded: the type of numbers with a point that the file itself holds; None where whole ones are exact.
     """
 
-    texts: tuple[str, ...] | None
-    given: np.ndarray | None
-    absent: np.ndarray
+    texts: tuple[str, ...]
     counted: str
     comma: bool = False
+    rounded: np.dtype | None = None
 
     def __len__(self) -> int:
-        return len(self.absent)
+        return len(self.texts)
 
     @cached_property
     def numbers(self) -> np.ndarray:
         """Each cell as a number; NaN where it is empty or none."""
-        if self.texts is None:
-            return np.where(self.absent, math.nan, np.asarray(self.given, dtype=float))
         return np.array([_number(t.replace(",", ".") if self.comma else t) for t in self.texts], dtype=float)
 
     @cached_property
     def blank(self) -> np.ndarray:
         """Cells that hold no number because they hold nothing."""
-        if self.texts is None:
-            return self.absent | np.isnan(self.numbers)
-        return self.absent | np.array([text.lower() in NOTHING for text in self.texts], dtype=bool)
+        return np.array([text.lower() in NOTHING for text in self.texts], dtype=bool)
 
     @cached_property
     def strays(self) -> np.ndarray:
@@ -76,25 +71,15 @@ class Cells:
         found = int(np.count_nonzero(~np.isnan(self.numbers)))
         return found > len(self.strays)
 
-    def categories(self) -> list[str]:
-        """Each cell as a category, by itself: a text as it stands, a number exactly, without a needless point."""
-        if self.given is None:
-            return list(self.texts or ())
-        return ["" if gone else _plain(x) for x, gone in zip(self.given.tolist(), self.blank.tolist(), strict=True)]
-
     def tally(self) -> Counter[str]:
         """How often each category occurs that is not an empty cell."""
-        if self.given is not None:
-            values, often = np.unique(self.given[~self.blank], return_counts=True)
-            return Counter(dict(zip(map(_plain, values.tolist()), often.tolist(), strict=True)))
         empty = NOTHING if self.of_numbers else {""}
         return Counter({text: often for text, often in Counter(self.texts).items() if text.lower() not in empty})
 
     @property
     def changes(self) -> int:
         """How often a cell differs from the one before."""
-        cells = self.categories()
-        return sum(map(ne, cells, cells[1:]))
+        return sum(map(ne, self.texts, self.texts[1:]))
 
     def place(self, index: int) -> str:
         """The place of a record, counted as a reader of the file would."""
@@ -102,7 +87,7 @@ class Cells:
 
     def shown(self, index: int) -> str:
         """A cell for a message."""
-        return printable(repr(self.texts[index] if self.texts is not None else float(self.numbers[index])), 60)
+        return printable(repr(self.texts[index]), 60)
 
 
 def read_table(content: bytes, path: Path) -> dict[str, Cells]:
@@ -178,7 +163,7 @@ def _check_quotes(text: str, sign: str) -> None:
 def _check_signs(table: dict[str, Cells]) -> None:
     """Refuse a column in which 1.234 may be a thousand and more, as others of its numbers have a comma."""
     for name, cells in table.items():
-        known = [text for text, x in zip(cells.texts or (), cells.numbers, strict=True) if not math.isnan(x)]
+        known = [text for text, x in zip(cells.texts, cells.numbers, strict=True) if not math.isnan(x)]
         if cells.of_numbers and any("," in text for text in known) and any("." in text for text in known):
             raise DataError(
                 f"column {printable(name, 60)!r} has numbers with a comma and numbers with a point: say one"
@@ -189,7 +174,7 @@ def _check_header(table: dict[str, Cells]) -> None:
     """Refuse a first line that looks like a record: its person would become names of columns."""
     numeric = [name for name, cells in table.items() if cells.of_numbers]
     like = [name for name in numeric if name.lower() in NOTHING or not math.isnan(_number(name.replace(",", ".")))]
-    again = [name for name, cells in table.items() if cells.texts is not None and name in cells.texts]
+    again = [name for name, cells in table.items() if name in cells.texts]
     if (len(like) == len(numeric) and any(like)) if numeric else 2 * len(again) > len(table):
         raise DataError(
             f"has no header: its first line holds {printable(repr((like or again)[0]), 60)}, as a record does; write a "
@@ -217,11 +202,12 @@ def _npz(content: bytes) -> dict[str, Cells]:
     if features.ndim != 2 or labels.shape != features.shape[:1]:
         raise DataError("an npz file needs features of shape (records, columns) and one label for each record")
     _check_size(*features.shape)
-    numbers = features if features.dtype.kind in "iu" else features.astype(float)
-    texts, there = tuple(str(x) for x in labels.tolist()), np.zeros(len(labels), dtype=bool)
+    rounded = None if features.dtype.kind in "iu" else np.dtype(float)
+    texts = tuple(str(x) for x in labels.tolist())
     _check_texts(texts, "label")
-    table = {f"x{i}": Cells(None, numbers[:, i], there, "record") for i in range(features.shape[1])}
-    return {**table, "label": Cells(texts, None, there, "record")}
+    columns = (features if rounded is None else features.astype(rounded)).T
+    table = {f"x{i}": Cells(_plain(column.tolist()), "record", rounded=rounded) for i, column in enumerate(columns)}
+    return {**table, "label": Cells(texts, "record")}
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -242,11 +228,13 @@ def _columns(table: Any, counted: str) -> dict[str, Cells]:
         name = name.strip()
         if name in found:
             raise DataError(f"two columns are called {printable(name)!r} (is the first line a header?)")
-        absent = np.asarray(column.is_null(), dtype=bool)
-        if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-            found[name] = Cells(None, np.asarray(column.fill_null(0)), absent, counted)
+        if pa.types.is_floating(column.type):
+            rounded = np.dtype(column.type.to_pandas_dtype())
+            found[name] = Cells(_plain(column.to_pylist()), counted, rounded=rounded)
+        elif pa.types.is_integer(column.type):
+            found[name] = Cells(_plain(column.to_pylist()), counted)
         else:
-            found[name] = Cells(_texts(column, name), None, absent, counted)
+            found[name] = Cells(_texts(column, name), counted)
     return found
 
 
@@ -280,5 +268,6 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _plain(x: float) -> str:
-    return str(int(x)) if x % 1 == 0 else repr(x)
+def _plain(numbers: Iterable[float | None]) -> tuple[str, ...]:
+    """Numbers as texts that give them back, empty where there is none."""
+    return tuple("" if x is None or x != x else str(int(x)) if x % 1 == 0 else repr(float(x)) for x in numbers)

@@ -66,19 +66,38 @@ def read_tensors(path: Path, digest: str | None = None) -> dict[str, np.ndarray]
     Raises:
         ArtifactError: the file has another digest, is truncated or malformed, or a number is not finite.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
     data = read_bytes(path, DATA_LIMIT, follow=False)
     if digest is not None and (found := hashlib.sha256(data).hexdigest()) != digest:
         raise ArtifactError(f"{path}: its SHA-256 is {found[:12]}..., not the recorded one; delete it and resume")
+    return parse_tensors(data, str(path))
+
+
+def parse_tensors(
+    data: bytes, where: str, expected: Mapping[str, tuple[tuple[int, ...], str]] | None = None
+) -> dict[str, np.ndarray]:
+    """The arrays in the bytes of a safetensors file; copies, writable.
+
+    Args:
+        where: names the file in the message of an error.
+        expected: shapes and types by name, if they are known.
+
+    Raises:
+        ArtifactError: it is truncated or malformed, holds other arrays, or a number is not finite.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     if not 2 <= int.from_bytes(data[:8], "little") <= min(HEADER_LIMIT, len(data) - 8):
-        raise ArtifactError(f"{path}: is truncated, or not a safetensors file")
+        raise ArtifactError(f"{where}: is truncated, or not a safetensors file")
     try:
         arrays = {name: np.array(array) for name, array in load(data).items()}
     except (SafetensorError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ArtifactError(f"{path}: is not a safetensors file: {' '.join(str(error).split())[:200]}") from None
-    _require_finite(arrays, f"{path}: ")
+        raise ArtifactError(f"{where}: is not a safetensors file: {' '.join(str(error).split())[:200]}") from None
+    found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
+    if expected is not None and found != dict(expected):
+        name = next(name for name in sorted({*found, *expected}) if found.get(name) != expected.get(name))
+        raise ArtifactError(f"{where}: {name} is {found.get(name)}, expected {expected.get(name)}")
+    _require_finite(arrays, f"{where}: ")
     return arrays
 
 

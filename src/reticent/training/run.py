@@ -175,26 +175,6 @@ def fitted(
     return Fitted(model, ledger, round(accuracy * len(dataset.train)))
 
 
-def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple[int, float]:
-    """A few steps whose result is thrown away: how many coordinates are trained, and seconds for one step.
-
-    Args:
-        config: what would be trained.
-        dataset: its records.
-        settings: of the run; only its first steps are taken.
-
-    Raises:
-        ParameterError, UnsupportedError: as ``train``.
-    """
-    few = replace(settings, steps=min(_REHEARSED, settings.steps), stages=())
-    context = _context(config, dataset, few, None)
-    ends = [time.perf_counter()]
-    make = partial(optimiser_of, config, few.steps)
-    fit(context, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
-    later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
-    return trained_parameters(context.model), (later[-1] - later[0]) / (len(later) - 1)
-
-
 @dataclass(frozen=True)
 class Cost:
     """What a run would take.
@@ -217,11 +197,27 @@ class Cost:
 
 
 def cost_of(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
-    """What a run takes, from a few steps that are thrown away."""
-    parameters, seconds = rehearse(config, records, planned)
+    """What a run takes, from a few steps that are thrown away.
+
+    Args:
+        config: what would be trained.
+        records: its data set.
+        planned: settings of the run.
+
+    Raises:
+        ParameterError, UnsupportedError: as ``train``.
+    """
+    few = replace(planned, steps=min(_REHEARSED, planned.steps), stages=())
+    context = _context(config, records, few, None)
+    ends = [time.perf_counter()]
+    make = partial(optimiser_of, config, few.steps)
+    fit(context, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
+    later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
+    seconds = (later[-1] - later[0]) / (len(later) - 1)
     size, views = len(records.train), 1 if planned.augmentation is None else planned.augmentation.times
     batch = planned.sample_rate * size
-    return Cost(planned.steps, size, batch, planned.steps * batch * views, parameters, planned.steps * seconds)
+    gradients = planned.steps * batch * views
+    return Cost(planned.steps, size, batch, gradients, trained_parameters(context.model), planned.steps * seconds)
 
 
 def _refuse_seen_steps(config: TrainConfig, dataset: Dataset, settings: Settings, unseen: bool) -> None:

@@ -27,6 +27,7 @@ from reticent.records.ledger import RunLedger
 from reticent.signing.envelope import LEDGER as OF_LEDGER
 from reticent.signing.envelope import RUN
 from reticent.signing.provenance import SIGNATURE, sealed
+from reticent.tasks.files import parse_tensors
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.config_data import OWN
 from reticent.training.config_models import CustomConfig
@@ -93,13 +94,10 @@ class Run:
         """
         import torch
 
-        from reticent.training.trace import check_tensors, parse_tensors
-
-        shapes = {p.name: (p.shape, torch.float32) for p in self.ledger.parameters}
-        content = self.file(WEIGHTS, 4 * sum(math.prod(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
-        tensors = parse_tensors(content, WEIGHTS)
-        check_tensors(tensors, shapes, WEIGHTS)
-        return {name: tensors[name] for name in shapes}
+        shapes = {p.name: (p.shape, "float32") for p in self.ledger.parameters}
+        content = self.file(WEIGHTS, 4 * sum(math.prod(shape) for shape, _ in shapes.values()) + _HEADER_BYTES)
+        found = parse_tensors(content, WEIGHTS, shapes)
+        return {name: torch.from_numpy(found[name]) for name in shapes}
 
     def model(self, build: Callable[[tuple[int, ...], int], nn.Module] | None = None) -> nn.Module:
         """The trained model, in evaluation mode.

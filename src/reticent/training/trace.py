@@ -9,13 +9,12 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 from pydantic import ConfigDict, Field
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from reticent.io import strict
 from reticent.io.models import Closed, Count
 from reticent.kernel.errors import ArtifactError
+from reticent.tasks.files import parse_tensors
 from reticent.training.config import TraceConfig
 from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
 from reticent.training.models import trained_parameters
@@ -162,45 +161,11 @@ class Trace:
 
     def _load(self, shard: ShardRecord) -> TraceShard:
         content = self._read(shard.file, self.index.largest_shard(shard.count))
-        tensors = parse_tensors(content, shard.file)
         d, n, k = self.index.num_parameters, self.index.dataset_size, shard.count
-        shapes: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
-            "steps": ((k,), torch.int64),
-            "weights": ((k, d), torch.float32),
-            "gradients": ((k, d), torch.float32),
-        }
+        expected = {"steps": ((k,), "int64"), "weights": ((k, d), "float32"), "gradients": ((k, d), "float32")}
         if self.index.masks:
-            shapes["masks"] = ((k, -(-n // 8)), torch.uint8)
-        check_tensors(tensors, shapes, shard.file)
-        masks = np.unpackbits(tensors["masks"].numpy(), axis=1, count=n).astype(bool) if self.index.masks else None
-        return TraceShard(tensors["steps"].numpy(), tensors["weights"], tensors["gradients"], masks)
-
-
-def parse_tensors(content: bytes, where: str) -> dict[str, torch.Tensor]:
-    """Parse safetensors.
-
-    Raises:
-        ArtifactError: the bytes are no safetensors file.
-    """
-    try:
-        return dict(load_tensors(content))
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise ArtifactError(f"{where}: not a safetensors file ({' '.join(str(error).split())})") from None
-
-
-def check_tensors(
-    tensors: dict[str, torch.Tensor], shapes: dict[str, tuple[tuple[int, ...], torch.dtype]], where: str
-) -> None:
-    """Compare names, shapes and types, and refuse numbers that are not finite.
-
-    Raises:
-        ArtifactError: something differs.
-    """
-    if set(tensors) != set(shapes):
-        raise ArtifactError(f"{where}: holds {sorted(tensors)[:4]}, expected {sorted(shapes)[:4]}")
-    for name, (shape, dtype) in shapes.items():
-        found = tensors[name]
-        if tuple(found.shape) != shape or found.dtype != dtype:
-            raise ArtifactError(f"{where}: {name} is {found.dtype} {tuple(found.shape)}, expected {dtype} {shape}")
-        if not bool(torch.isfinite(found).all()):
-            raise ArtifactError(f"{where}: {name} holds a number that is not finite")
+            expected["masks"] = ((k, -(-n // 8)), "uint8")
+        found = parse_tensors(content, shard.file, expected)
+        masks = np.unpackbits(found["masks"], axis=1, count=n).astype(bool) if self.index.masks else None
+        weights, gradients = (torch.from_numpy(found[name]) for name in ("weights", "gradients"))
+        return TraceShard(found["steps"], weights, gradients, masks)
