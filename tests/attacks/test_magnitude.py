@@ -14,7 +14,7 @@ from reticent.kernel.curves import GaussianTradeOff, Subsampled
 from reticent.kernel.mechanisms import Gaussian
 from reticent.mechanisms import Laplace
 from tests.attacks.release_game import ReleaseGame, magnitude_scores, one_sided_scores
-from tests.auditing.bands import contains
+from tests.auditing.games import contains
 
 RUNS = 1024
 CONFIDENCE = 0.99

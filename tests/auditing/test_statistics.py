@@ -46,7 +46,7 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.kernel.pairs import Neighbouring
 from reticent.mechanisms import Laplace
-from tests.auditing.bands import contains
+from tests.auditing.games import contains
 
 RNG = np.random.default_rng(0)
 TIED = Scores(RNG.integers(0, 9, 80) + 1.0, RNG.integers(0, 8, 70) * 1.0, design=Design.INDEPENDENT)
