@@ -77,16 +77,6 @@ def test_functions_are_found_by_name():
             find_loop(name)
 
 
-def test_the_package_exports_its_names():
-    import reticent.attacks
-
-    assert set(reticent.attacks.__all__) <= set(dir(reticent.attacks))
-    for name in reticent.attacks.__all__:
-        assert getattr(reticent.attacks, name) is not None
-    with pytest.raises(AttributeError, match="nothing_here"):
-        reticent.attacks.nothing_here  # noqa: B018
-
-
 def test_a_report_prints_as_its_verdict_and_a_line_for_each_test():
     report = MechanicsReport(
         (Check("noise scale", 1e-9, "noise is 0.5 times the claimed size"), Check("<b>", 0.4, "nothing & more")), 0.01

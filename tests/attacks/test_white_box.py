@@ -26,20 +26,14 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import Neighbouring
 from reticent.samplers import Shuffled
+from tests.sensitivity.cases import gradients_of
 
 SMALL = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=10, batch_size=24, dataset_size=120)
 MIDDLE = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, batch_size=25, dataset_size=500)
 FULL = DPSGD(noise_multiplier=2.0, sample_rate=1.0, steps=8, batch_size=1100, dataset_size=1100)
 
 
-def gradients_of(model, features):
-    out = []
-    for row in features:
-        model.zero_grad()
-        loss = torch.nn.functional.cross_entropy(model(row.unsqueeze(0)), torch.zeros(1, dtype=torch.int64))
-        loss.backward()
-        out.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
-    return torch.stack(out).numpy()
+NOBODY = torch.zeros(9, dtype=torch.int64)
 
 
 def probe(layers) -> Probe:
@@ -60,7 +54,7 @@ def test_a_probe_record_has_exactly_the_gradient_that_was_asked_for_whatever_the
     expected = np.zeros((9, Probe(layers).dimension))
     expected[np.arange(len(norms)), coordinates] = norms
     for model in (Probe(layers), probe(layers)):
-        assert np.array_equal(gradients_of(model, features), expected)
+        assert np.array_equal(gradients_of(model, features, NOBODY).numpy(), expected)
 
 
 def test_spread_records_share_one_gradient_over_every_coordinate():
@@ -68,7 +62,7 @@ def test_spread_records_share_one_gradient_over_every_coordinate():
         features, direction = spread_records(layers, 7.0, 4, seed=2)
         assert list(usable(layers)) == np.flatnonzero(direction).tolist() == at
         assert np.abs(direction[at]) == pytest.approx(np.full(9, 1 / 3), rel=1e-12, abs=0)
-        found = gradients_of(probe(layers), features)
+        found = gradients_of(probe(layers), features, NOBODY[:4]).numpy()
         assert found == pytest.approx(np.tile(7.0 * direction, (4, 1)), rel=1e-6, abs=1e-12)
         assert not np.array_equal(spread_records(layers, 7.0, 4, seed=3)[1], direction)
     for canaries in (1, 7, 1000):
@@ -177,33 +171,6 @@ def test_a_correct_mechanism_is_accused_no_more_often_than_promised(repeats):
         p = np.array([r.checks[place].p_value for r in reports])
         for level in (0.01, 0.05, 0.2, 0.5):
             assert (p <= level).sum() <= stats.binom.ppf(0.9995, repeats, level), check.name
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3000)
-@pytest.mark.parametrize("name", planted_bugs.CORRECT)
-def test_correct_loops_really_run_are_accused_in_at_most_three_of_three_hundred_audits(name):
-    make, repeats = planted_bugs.CORRECT[name], 300
-    accused = 0
-    for seed in range(repeats):
-        report = audit_mechanics(make(), planted_bugs.CLAIM, significance=planted_bugs.SIGNIFICANCE, seed=seed)
-        accused += report.accused
-    print(f"{name}: {accused} of {repeats} accused")
-    assert accused <= 3
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1500)
-def test_at_least_eighteen_of_the_planted_bugs_are_found_within_five_minutes_of_two_cores():
-    start, missed = time.process_time(), []
-    for name, make in planted_bugs.FAULTS.items():
-        if not audit_mechanics(make(), planted_bugs.CLAIM, significance=planted_bugs.SIGNIFICANCE).accused:
-            missed.append(name)
-    taken = time.process_time() - start
-    print(f"{len(planted_bugs.FAULTS)} faults in {taken:.0f} s of processor time, missed: {missed}")
-    assert len(planted_bugs.FAULTS) >= 20
-    assert len(planted_bugs.FAULTS) - len(missed) >= 18
-    assert taken < 600.0
 
 
 @pytest.mark.slow

@@ -19,23 +19,33 @@ DENSE, LAYERED, SINGLE = Route
 IMAGE = (1, 6, 6)
 
 
-def clipped(
-    model: nn.Module, x: torch.Tensor, y: torch.Tensor, attribute: SensitiveAttribute, clip: float, loss=None
-) -> torch.Tensor:
-    """Clipped gradients over the clip norm in double, (records, n, parameters): one backward pass per completion.
+def gradients_of(model: nn.Module, x: torch.Tensor, y: torch.Tensor, loss=None) -> torch.Tensor:
+    """Gradients of each record by the trained weights in double, (records, parameters): one backward pass each.
 
     Nothing is shared with the library.
     """
-    trained, found = [p for p in model.parameters() if p.requires_grad], []
-    loss = loss or partial(F.cross_entropy, reduction="none")
-    for record, label in zip(x, y, strict=True):
-        for value in attribute.values:
-            one = record.to(trained[0].dtype, copy=True) if record.is_floating_point() else record.clone()
-            one.view(-1)[list(attribute.columns)] = torch.as_tensor(value, dtype=one.dtype)
-            own = torch.autograd.grad(loss(model(one[None]), label[None]).sum(), trained, allow_unused=True)
-            flat = [torch.zeros_like(p) if g is None else g.to_dense() for g, p in zip(own, trained, strict=True)]
-            found.append(torch.cat([g.flatten() for g in flat]).double())
-    g = torch.stack(found).reshape(len(x), len(attribute.values), -1)
+    trained, loss = (
+        [p for p in model.parameters() if p.requires_grad],
+        loss or partial(F.cross_entropy, reduction="none"),
+    )
+    rows = []
+    for one, label in zip(x, y, strict=True):
+        own = torch.autograd.grad(loss(model(one[None]), label[None]).sum(), trained, allow_unused=True)
+        flat = [torch.zeros_like(p) if g is None else g.to_dense() for g, p in zip(own, trained, strict=True)]
+        rows.append(torch.cat([g.flatten() for g in flat]).double())
+    return torch.stack(rows)
+
+
+def clipped(
+    model: nn.Module, x: torch.Tensor, y: torch.Tensor, attribute: SensitiveAttribute, clip: float, loss=None
+) -> torch.Tensor:
+    """Clipped gradients of all completions over the clip norm, (records, n, parameters)."""
+    completions = x.to(next(model.parameters()).dtype if x.is_floating_point() else x.dtype)
+    completions = completions.repeat_interleave(len(attribute.values), dim=0)
+    values = torch.as_tensor(attribute.values, dtype=completions.dtype).repeat(len(x), 1)
+    completions.view(len(completions), -1)[:, list(attribute.columns)] = values
+    g = gradients_of(model, completions, y.repeat_interleave(len(attribute.values)), loss)
+    g = g.reshape(len(x), len(attribute.values), -1)
     return g / clip / (g.norm(dim=2, keepdim=True) / clip).clamp(min=1.0)
 
 
