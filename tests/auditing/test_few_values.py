@@ -119,10 +119,6 @@ def test_the_level_where_another_value_is_rare(kind: str) -> None:
     assert accused <= binom.ppf(0.99, 500, 0.05)
 
 
-def shown(report) -> str:
-    return render_audit(report, svg(audit_figure(report, {"c": CLAIM})), private=True).replace("&#39;", "'")
-
-
 def test_equal_scores_are_an_answer() -> None:
     """An attack that tells nobody from anybody: it was an error."""
     report = audit(answers((30,), (40,), (0.5,)), {"c": CLAIM}, rule=Ranks((0.1,)))
@@ -130,7 +126,6 @@ def test_equal_scores_are_an_answer() -> None:
     assert [bound.value for bound in report.bounds] == [0.0] * 4
     assert report.verdicts["c"].finding is Finding.NO_POWER
     assert report.hints == ("All scores are equal: this attack tells nobody from anybody.",)
-    assert "All scores are equal" in shown(report)
 
 
 def test_scores_that_are_turned_round_are_named() -> None:
@@ -141,6 +136,7 @@ def test_scores_that_are_turned_round_are_named() -> None:
     (hint,) = report.hints
     assert "reversed (AUC 0.2" in hint
     assert hint in report.to_json()["notes"]
-    assert hint in shown(report)
+    page = render_audit(report, svg(audit_figure(report, {"c": CLAIM})))
+    assert hint in page.replace("&#39;", "'")
     for fair in (Scores(-losses.member, -losses.non_member), Scores(rng.normal(size=50), rng.normal(size=50))):
         assert not audit(fair, rule=rule).hints

@@ -46,7 +46,7 @@ def test_planned_power_is_the_share_of_simulated_audits_that_refute(claimed: flo
 
 def test_planned_one_run_power() -> None:
     plan = plan_audit(GaussianTradeOff(0.3), GaussianTradeOff(1.5), Unit.ONE_RUN, power=0.7)
-    rng, audits, number = np.random.default_rng(1), 30, plan.needed
+    rng, audits, number = np.random.default_rng(1), 20, plan.needed
     refuted = 0
     for _ in range(audits):
         scores = canaries(rng, number, 1.5)

@@ -268,13 +268,13 @@ def test_worst_mask_term_bounds_every_recorded_step():
 
 def test_attack_on_the_trace_of_a_real_run_stays_below_its_bound():
     """Likelihood ratio on noisy gradients of the recorded pair that moves most, sampling unknown."""
-    steps = 60
+    steps = 40
     slow, hook = _SlowCount(), AttributeHook(AGE, whole=True)
     _train([slow, hook], steps=steps)
     z, i, j = np.unravel_index(slow.masks.sum(0).argmax(), slow.masks.shape[1:])
     norms = np.array([a for _, a in slow.steps])
     trace = PairTrace(norms[:, z, i], norms[:, z, j], np.sqrt(slow.changes[:, z, i, j]))
-    attack, error = simulate(trace, NOISE, RATE, 8000, np.random.default_rng(0))
+    attack, error = simulate(trace, NOISE, RATE, 4000, np.random.default_rng(0))
     record = hook.recorder.record()
     mechanism = DPSGD(NOISE, RATE, steps, max_grad_norm=CLIP)
     bound = float(Attribute(record).assess(mechanism).curve.delta(0.0))
