@@ -48,11 +48,11 @@ def config(**changes):
     return parse_config({**base, **changes})
 
 
-def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray, pool=X) -> nn.Module:
+def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> nn.Module:
     """``reticent.training.fit`` itself on the chosen records."""
-    model = build_model(settings_of.model, pool.shape[1:], CLASSES, initial)
+    model = build_model(settings_of.model, (FEATURES,), CLASSES, initial)
     settings = make_settings(settings_of, len(chosen))
-    context = RunContext(settings, model, torch.from_numpy(pool[chosen]), torch.from_numpy(Y[chosen]))
+    context = RunContext(settings, model, torch.from_numpy(X[chosen]), torch.from_numpy(Y[chosen]))
     sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
     averages = [] if settings_of.average_last is None else [WeightAverage(settings_of.average_last)]
     fit(context, partial(optimiser_of, settings_of, settings.steps), *sources, hooks=averages)
@@ -119,19 +119,6 @@ def test_mlps_are_stacked_and_others_are_not():
             StackedMLP([other, other])
 
 
-def test_models_that_are_no_mlp_are_trained_one_by_one(tmp_path):
-    """A network of convolutions: one task a model, and each is what ``fit`` gives."""
-    settings_of = config(model={"kind": "convnet", "channels": [2]}, steps=3)
-    images = rng.standard_normal((RECORDS, 1, 6, 6)).astype(np.float32)
-    store = Store(tmp_path)
-    found = train_shadow_models(ShadowPlan(settings_of, 2, 90, seed=2), images, Y, store)
-    seed = model_seed(2, 1)
-    start = torch_seed(seed, Stream.INITIALISATION)
-    model = one_at_a_time(settings_of, seed, start, members_of(2, 1, RECORDS, 90), images)
-    logits = model(torch.from_numpy(images)).detach().numpy()
-    assert found.confidence[1] == pytest.approx(scaled_confidence(logits, Y), rel=1e-4, abs=1e-5)
-
-
 def test_sixteen_models_extend_to_forty_without_retraining(tmp_path):
     store, reports = Store(tmp_path), []
     first = train_shadow_models(ShadowPlan(config(), 16, 90), X, Y, store)
@@ -178,16 +165,21 @@ def test_every_record_is_in_and_out_of_equally_many_models(size):
     assert len({model_seed(3, n) for n in range(200)}) == 200
 
 
-def test_a_large_model_is_one_task_and_trained_by_fit(tmp_path, monkeypatch):
-    monkeypatch.setattr("reticent.attacks.shadow.LARGE", 1)
-    store = Store(tmp_path)
-    plan = ShadowPlan(config(steps=6), 3, 90, seed=2)
-    found = train_shadow_models(plan, X, Y, store)
-    assert len(shadow_tasks(plan, store.put({"features": X, "labels": Y}), CLASSES, (FEATURES,))) == 3
-    monkeypatch.setattr("reticent.attacks.shadow.LARGE", 10**9)
+def test_a_model_that_is_large_or_no_mlp_is_one_task_and_trained_by_fit(tmp_path, monkeypatch):
+    store, plan = Store(tmp_path), ShadowPlan(config(steps=6), 3, 90, seed=2)
     stacked = train_shadow_models(plan, X, Y, store)
-    assert np.array_equal(found.included, stacked.included)
-    assert found.confidence == pytest.approx(stacked.confidence, rel=1e-3, abs=1e-3)
+    digest = store.put({"features": X, "labels": Y})
+    convolutions = ShadowPlan(config(model={"kind": "convnet", "channels": [2]}), 3, 90)
+    assert len(shadow_tasks(convolutions, digest, CLASSES, (1, 6, 6))) == 3
+    monkeypatch.setattr("reticent.attacks.shadow.LARGE", 1)
+    assert len(shadow_tasks(plan, digest, CLASSES, (FEATURES,))) == 3
+    alone = train_shadow_models(plan, X, Y, store)
+    assert np.array_equal(alone.included, stacked.included)
+    assert alone.confidence == pytest.approx(stacked.confidence, rel=1e-3, abs=1e-3)
+    start = torch_seed(model_seed(2, 1), Stream.INITIALISATION)
+    model = one_at_a_time(plan.config, model_seed(2, 1), start, members_of(2, 1, RECORDS, 90))
+    logits = model(torch.from_numpy(X)).detach().numpy()
+    assert alone.confidence[1] == pytest.approx(scaled_confidence(logits, Y), rel=1e-4, abs=1e-5)
 
 
 def test_the_cost_is_said_before_the_work(tmp_path):
