@@ -147,17 +147,6 @@ def test_rank_p_value_is_the_integral_from_above(claim, rank: int, others: int, 
     assert exact * (1 - 1e-6) <= found <= exact * 1.05 + 1e-12
 
 
-def test_rank_p_value_by_simulation_with_ties() -> None:
-    """The whole chain, scores to p-value, on a law with atoms: P(p <= a) <= a."""
-    rng = np.random.default_rng(2)
-    claim, small = GaussianClaim(0.0), 0
-    for _ in range(300):
-        scores = Scores(rng.integers(0, 4, 40) * 1.0, rng.integers(0, 4, 60) * 1.0)
-        ((piece, _),) = Ranks((0.3,)).evidence(scores, lambda a, b: a)
-        small += piece.p_value(claim) <= 0.2
-    assert small <= binom.ppf(0.99, 300, 0.2)
-
-
 CURVES = {
     "nothing": lambda: GaussianTradeOff(0.0),
     "little": lambda: GaussianTradeOff(0.05),

@@ -23,14 +23,14 @@ from reticent.training.sensitive import AttributeHook
 from reticent.training.settings import Settings
 from tests.adversaries.attribute_simulation import PairTrace, simulate
 
-NOISE, CLIP, RATE, STEPS = 1.3, 0.4, 0.2, 12
+NOISE, CLIP, RATE, STEPS = 1.3, 0.4, 0.2, 8
 AGE = SensitiveAttribute.number(1, -1.0, 2.0, 5)
 
 
 def _data():
     rng = np.random.default_rng(3)
-    x = torch.from_numpy(rng.normal(size=(60, 6)).astype(np.float32))
-    return x, torch.from_numpy(rng.integers(0, 2, 60))
+    x = torch.from_numpy(rng.normal(size=(30, 6)).astype(np.float32))
+    return x, torch.from_numpy(rng.integers(0, 2, 30))
 
 
 def _model() -> nn.Module:
@@ -41,7 +41,7 @@ def _model() -> nn.Module:
 
 def _train(hooks=(), steps: int = STEPS):
     model = _model()
-    context = RunContext(Settings(NOISE, CLIP, RATE, divisor=12.0, steps=steps), model, *_data())
+    context = RunContext(Settings(NOISE, CLIP, RATE, divisor=6.0, steps=steps), model, *_data())
     sources = [SeededSource(5, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
     record = fit(context, lambda p: torch.optim.SGD(p, lr=0.5), *sources, hooks)
     return [p.detach().clone() for p in model.parameters()], record
@@ -73,7 +73,7 @@ def test_weights_are_bit_identical_in_an_opacus_loop_fed_by_the_global_generator
     def run(watch: bool) -> list[torch.Tensor]:
         torch.manual_seed(11)
         model = _model()
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*_data()), batch_size=12)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*_data()), batch_size=6)
         model, optimizer, loader = PrivacyEngine(accountant="rdp").make_private(
             module=model,
             optimizer=torch.optim.SGD(model.parameters(), lr=0.5),
@@ -115,7 +115,7 @@ class _SlowCount:
 
 
 def test_sums_of_every_scope():
-    slow, some = _SlowCount(), np.array([3, 9, 40])
+    slow, some = _SlowCount(), np.array([3, 9, 20])
     whole, chosen, drawn = (AttributeHook(AGE, **how) for how in ({"whole": True}, {"audit": some}, {}))
     _train([slow, whole, chosen, drawn])
     everyone = whole.recorder.record()
@@ -125,12 +125,12 @@ def test_sums_of_every_scope():
     assert everyone.largest_mask_term == pytest.approx(slow.masks.max(), rel=1e-9, abs=0)
     some = chosen.recorder.record()
     assert some.scope is Scope.AUDIT_SET
-    assert some.squared_change == pytest.approx(slow.changes.sum(0)[[3, 9, 40]].max(), rel=1e-9, abs=0)
+    assert some.squared_change == pytest.approx(slow.changes.sum(0)[[3, 9, 20]].max(), rel=1e-9, abs=0)
     batch = drawn.recorder.record()
     largest = [s[d].max() if len(d) else 0.0 for s, d in zip(slow.changes, slow.drawn, strict=True)]
     assert batch.scope is Scope.SAMPLED_BATCH
     assert batch.published_squared_change == pytest.approx(sum(largest), rel=1e-9, abs=0)
-    mine = np.zeros(60)
+    mine = np.zeros(30)
     for s, d in zip(slow.changes, slow.drawn, strict=True):
         mine[d] += s[d].max(axis=(1, 2))
     assert batch.squared_change == pytest.approx(mine.max(), rel=1e-9, abs=0)
