@@ -151,6 +151,7 @@ def test_each_further_bug_is_found(fault):
 CORRECT = {name: (make, SMALL) for name, make in planted_bugs.CORRECT.items()}
 CORRECT |= {name: (make, MIDDLE) for name, make in more_bugs.CORRECT.items()}
 CORRECT["one step"] = planted_bugs.Loop, replace(SMALL, steps=1)
+CORRECT["reticent.training"] = OwnTrainer, replace(SMALL, steps=4, batch_size=12, dataset_size=60)
 
 
 @pytest.mark.parametrize("name", slow_but(CORRECT, {"reticent.training", "one step"}))
