@@ -6,18 +6,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-from torch.nn.functional import cross_entropy  # noqa: E402
-
-from reticent.attacks import glir_statistics as statistics  # noqa: E402
-from reticent.attacks.base import AttackSettings, find_attack  # noqa: E402
-from reticent.attacks.glir import Records, ReleasedStep, glir_attack, glir_audit  # noqa: E402
-from reticent.attacks.gradients import GradientMap, Sketch  # noqa: E402
-from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError  # noqa: E402
-from reticent.training import parse_config, train  # noqa: E402
+from reticent.attacks import glir_statistics as statistics
+from reticent.attacks.base import AttackSettings, find_attack
+from reticent.attacks.glir import Records, ReleasedStep, glir_attack, glir_audit
+from reticent.attacks.gradients import GradientMap, Sketch
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.samplers import Shuffled
+from reticent.training import parse_config, train
+from tests.sensitivity.cases import gradients_of
 
 torch.set_num_threads(1)
 
@@ -27,13 +26,8 @@ def flat(model: nn.Module) -> torch.Tensor:
 
 
 def naive_gradients(model, x, y, clip):
-    rows = []
-    for a, b in zip(x, y, strict=True):
-        model.zero_grad()
-        cross_entropy(model(a[None]), b[None]).backward()
-        g = torch.cat([p.grad.reshape(-1) for p in model.parameters() if p.requires_grad]).double()
-        rows.append(g if clip is None else g * min(1.0, clip / float(g.norm())))
-    return torch.stack(rows).numpy()
+    g = gradients_of(model, x, y).numpy()
+    return g if clip is None else g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True) / clip, 1.0)
 
 
 def networks():
@@ -102,12 +96,10 @@ def split(x, y, *bounds):
 
 def test_members_score_higher_and_calibration_holds():
     gradients, steps, x, y = world(20, 0.0, 2, 1)
-    members, outsiders, held, background = split(x, y, 0, 20, 620, 1120, 3320)
-    queries = Records(torch.cat([members.features, outsiders.features]), torch.cat([members.labels, outsiders.labels]))
+    queries, held, background = split(x, y, 0, 620, 1120, 3320)
     result = glir_attack(steps, gradients, queries, background, statistics.BatchDesign(20.0), held)
     member, outsider = result.log_ratio[:20], result.log_ratio[20:]
-    auc = np.mean(member[:, None] > outsider)
-    assert auc > 0.68
+    assert np.mean(member[:, None] > outsider) > 0.68
     p = result.p_values()
     assert p[20:].mean() == pytest.approx(0.5, abs=0.06)
     assert np.mean(p[20:] <= 0.1) == pytest.approx(0.1, abs=0.05)
@@ -118,31 +110,38 @@ def test_members_score_higher_and_calibration_holds():
 
 def test_much_noise_leaves_no_power():
     gradients, steps, x, y = world(20, 1e4, 1, 2)
-    members, outsiders, background = split(x, y, 0, 20, 1020, 3320)
-    queries = Records(torch.cat([members.features, outsiders.features]), torch.cat([members.labels, outsiders.labels]))
-    design = statistics.BatchDesign(20.0, 1.0, 1e4)
-    result = glir_attack(steps, gradients, queries, background, design)
+    queries, background = split(x, y, 0, 1020, 3320)
+    result = glir_attack(steps, gradients, queries, background, statistics.BatchDesign(20.0, 1.0, 1e4))
     assert np.max(np.abs(result.log_ratio)) < 1e-2
     with pytest.raises(UnsupportedError, match="held-out"):
         result.p_values()
+    with pytest.raises(ParameterError, match="steps"):
+        glir_attack([], gradients, queries, background, statistics.BatchDesign(20.0))
 
 
 def test_few_background_records_shrink_and_warn():
     gradients, steps, x, y = world(20, 0.0, 1, 3)
-    queries, background = Records(x[:40], y[:40]), Records(x[40:52], y[40:52])
+    queries, background = split(x, y, 0, 40, 52)
     result = glir_attack(steps, gradients, queries, background, statistics.BatchDesign(20.0))
     assert np.all(np.isfinite(result.log_ratio))
     assert any("shrunk" in w for w in result.warnings)
 
 
-def test_no_step_is_refused():
-    gradients, _, x, y = world(20, 0.0, 1, 3)
-    part = Records(x[:40], y[:40])
-    with pytest.raises(ParameterError, match="steps"):
-        glir_attack([], gradients, part, part, statistics.BatchDesign(20.0))
+def test_an_epoch_of_shuffled_batches_is_put_together():
+    """A record is in one batch of each two; of steps that say nothing it says nothing."""
+    gradients, steps, x, y = world(20, 0.0, 4, 4)
+    queries, background = split(x, y, 0, 40, 3320)
+    design = statistics.BatchDesign(20.0, 0.5, sampler=Shuffled())
+    inside = np.array([
+        glir_attack([step], gradients, queries, background, statistics.BatchDesign(20.0)).log_ratio for step in steps
+    ])  # fmt: skip
+    expected = np.logaddexp(inside[0], inside[1]) + np.logaddexp(inside[2], inside[3]) + 2 * np.log(0.5)
+    found = glir_attack(steps, gradients, queries, background, design).log_ratio
+    assert np.allclose(found, expected, rtol=1e-9)
 
 
-def config(**changes):
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
     document = {
         "data": {"name": "breast-cancer"},
         "model": {"kind": "logistic"},
@@ -154,13 +153,12 @@ def config(**changes):
         "seed": 5,
         "randomness": "reproducible",
         "trace": {},
-    } | changes
-    return parse_config({k: v for k, v in document.items() if v is not None})
+    }
+    return train(parse_config(document), tmp_path_factory.mktemp("glir") / "run")
 
 
-def test_audit_of_a_recorded_run(tmp_path, monkeypatch):
+def test_audit_of_a_recorded_run(run, monkeypatch):
     monkeypatch.setattr("reticent.attacks.glir.MOST_STEPS", 4)
-    run = train(config(), tmp_path / "run")
     seen, said = [], []
     found = glir_audit(run, progress=lambda *steps: seen.append(steps), announce=said.append)
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -172,17 +170,16 @@ def test_audit_of_a_recorded_run(tmp_path, monkeypatch):
     assert np.array_equal(glir_audit(run).member, found.member)
 
 
-def test_the_attack_has_a_name(tmp_path):
-    train(config(), tmp_path / "run")
+def test_the_attack_has_a_name(run):
     seen = []
-    attack = find_attack("glir")
-    scores = attack.scores(tmp_path / "run", AttackSettings(records=30, progress=seen.append))
+    settings = AttackSettings(records=30, progress=seen.append)
+    scores = find_attack("glir").scores(run.path, settings)
     assert (len(scores.member), len(scores.non_member)) == (30, 28)
     assert scores.meta["attack"] == "glir"
-    assert [p.done for p in seen] == [1, 2, 3, 4, 5, 6]
-    assert {p.total for p in seen} == {6}
+    assert [(p.done, p.total) for p in seen] == [(n, 6) for n in range(1, 7)]
 
 
-def test_audit_without_trace_is_refused(tmp_path):
+def test_audit_without_trace_is_refused(run, monkeypatch):
+    monkeypatch.setattr(type(run), "trace", lambda self: None)
     with pytest.raises(ArtifactError, match="trace"):
-        glir_audit(train(config(trace=None), tmp_path / "run"))
+        glir_audit(run)

@@ -2,164 +2,57 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 
 import pytest
 import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
+from benchmarks import planted_bugs
 from reticent.attacks.loop import audit_loop, find_loop
 from reticent.attacks.mechanics import MechanicsReport, audit_mechanics
 from reticent.attacks.participation import Check
 from reticent.kernel.errors import ParameterError, UnsupportedError, WorkerError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.samplers import Shuffled
+from tests.attacks import loops
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.1, steps=20, batch_size=20, dataset_size=200)
 
-LOOPS = """
-import os
-
-import torch
-from torch.func import functional_call, grad, vmap
-from torch.nn.functional import cross_entropy
-
-
-def clipped_sum(model, x, y, limit):
-    def loss(weights, a, b):
-        return cross_entropy(functional_call(model, weights, (a[None],)), b[None])
-
-    weights = dict(model.named_parameters())
-    each = vmap(grad(loss), in_dims=(None, 0, 0))(weights, x, y).values()
-    norms = torch.stack([g.flatten(1).norm(dim=1) for g in each]).norm(dim=0)
-    return [torch.einsum("b,b...->...", (limit / norms.clamp(min=1e-12)).clamp(max=1.0), g) for g in each]
-
-
-def plain(model, data, claim, learning_rate=0.1):
-    x, y = data.tensors
-    optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
-    for _ in range(claim.steps):
-        drawn = torch.rand(len(x)) < claim.sample_rate
-        empty = [torch.zeros_like(p) for p in model.parameters()]
-        sums = clipped_sum(model, x[drawn], y[drawn], claim.max_grad_norm) if drawn.any() else empty
-        for p, s in zip(model.parameters(), sums):
-            noise = claim.noise_multiplier * claim.max_grad_norm * torch.randn_like(p)
-            p.grad = (s + noise) / claim.batch_size
-        optimizer.step()
-
-
-def seeded(model, data, claim):
-    torch.manual_seed(0)
-    plain(model, data, claim)
-
-
-def broken(model, data, claim):
-    raise RuntimeError("no luck\\nat all")
-
-
-def dies(model, data, claim):
-    os.kill(os.getpid(), 9)
-
-
-def hangs(model, data, claim):
-    import time
-    time.sleep(3600)
-"""
-
-
-@pytest.fixture
-def loops(tmp_path, monkeypatch):
-    (tmp_path / "some_loops.py").write_text(LOOPS)
-    monkeypatch.syspath_prepend(tmp_path)
-    sys.modules.pop("some_loops", None)
-    import some_loops
-
-    return some_loops
-
-
-def opacus_loop(model: nn.Module, data: TensorDataset, claim: DPSGD) -> None:
-    from opacus import PrivacyEngine
-
-    loader = DataLoader(data, batch_size=claim.batch_size)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model, optimizer, loader = PrivacyEngine().make_private(
-        module=model,
-        optimizer=optimizer,
-        data_loader=loader,
-        noise_multiplier=claim.noise_multiplier,
-        max_grad_norm=claim.max_grad_norm,
-    )
-    for _ in range(-(-claim.steps // len(loader))):  # whole epochs
-        for x, y in loader:
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(x), y).backward()
-            optimizer.step()
-
 
 @pytest.mark.slow
-def test_a_loop_in_worker_processes_is_judged(loops):
+def test_a_loop_in_worker_processes_is_judged():
     """One that seeds its own noise is accused of it; progress counts the runs."""
-    seen = []
-    report = audit_loop(loops.seeded, CLAIM, significance=1e-6, workers=1, progress=lambda *now: seen.append(now))
+    seen, loop = [], planted_bugs.FAULTS["fixed seed"]()
+    report = audit_loop(loop, CLAIM, significance=1e-6, workers=1, progress=lambda *now: seen.append(now))
     assert "noise across runs" in {check.name for check in report.failed}
     assert [done for done, _ in seen] == list(range(1, seen[-1][1] + 1))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [("broken", "RuntimeError: no luck at all"), ("dies", "died")],
+    ("loop", "words"),
+    [
+        (loops.hangs, r"^no run of the loop has ended for 0\.5 s$"),
+        pytest.param(loops.broken, "RuntimeError: no luck at all", marks=pytest.mark.slow),
+        pytest.param(loops.dies, "died", marks=pytest.mark.slow),
+    ],
 )
-def test_a_loop_that_fails_in_its_process_is_one_line(loops, name, words):
-    with pytest.raises(WorkerError) as stop:
-        audit_loop(getattr(loops, name), CLAIM, workers=1)
-    assert words in str(stop.value)
+def test_a_loop_that_fails_in_its_process_is_one_line(loop, words):
+    with pytest.raises(WorkerError, match=words) as stop:
+        audit_loop(loop, CLAIM, workers=1, timeout=0.5 if loop is loops.hangs else None)
     assert "\n" not in str(stop.value)
 
 
-def test_a_loop_that_hangs_is_given_up_in_one_line(loops):
-    with pytest.raises(WorkerError, match=r"^no run of the loop has ended for 0\.5 s$"):
-        audit_loop(loops.hangs, CLAIM, workers=1, timeout=0.5)
-
-
-@pytest.mark.slow  # by default: the loop of Opacus below
-def test_a_correct_plain_loop_is_not_accused(loops):
-    report = audit_mechanics(loops.plain, CLAIM, significance=1e-6)
-    assert not report.accused, report.failed
-
-
-@pytest.mark.filterwarnings("ignore:Secure RNG", "ignore:Full backward hook", "ignore:Optimal order")
+@pytest.mark.filterwarnings("ignore:Full backward hook")
 def test_a_correct_opacus_loop_is_not_accused_and_its_whole_epochs_are_cut():
-    report = audit_mechanics(opacus_loop, CLAIM, significance=1e-6)
+    claim = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=8, batch_size=12, dataset_size=60)
+    report = audit_mechanics(loops.of_opacus, claim, significance=1e-6)
     assert not report.accused, report.failed
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_an_opacus_loop_that_draws_fixed_batches_is_accused():
-    import warnings
-
-    def fixed(model: nn.Module, data: TensorDataset, claim: DPSGD) -> None:
-        from opacus import PrivacyEngine
-
-        loader = DataLoader(data, batch_size=claim.batch_size, shuffle=True)
-        model, optimizer, loader = PrivacyEngine().make_private(
-            module=model,
-            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-            data_loader=loader,
-            noise_multiplier=claim.noise_multiplier,
-            max_grad_norm=claim.max_grad_norm,
-            poisson_sampling=False,
-        )
-        for _ in range(-(-claim.steps // len(loader))):
-            for x, y in loader:
-                optimizer.zero_grad()
-                nn.functional.cross_entropy(model(x), y).backward()
-                optimizer.step()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        report = audit_mechanics(fixed, CLAIM)
+    report = audit_mechanics(partial(loops.of_opacus, poisson=False), CLAIM)
     assert {check.name for check in report.failed} & {"once per epoch", "gaps"}
 
 
@@ -182,16 +75,6 @@ def test_functions_are_found_by_name():
     for name in ("os", "os:", ":x", "os:nowhere", "os:sep", "no_such_module:x"):
         with pytest.raises(ParameterError, match="function"):
             find_loop(name)
-
-
-def test_the_package_exports_its_names():
-    import reticent.attacks
-
-    assert set(reticent.attacks.__all__) <= set(dir(reticent.attacks))
-    for name in reticent.attacks.__all__:
-        assert getattr(reticent.attacks, name) is not None
-    with pytest.raises(AttributeError, match="nothing_here"):
-        reticent.attacks.nothing_here  # noqa: B018
 
 
 def test_a_report_prints_as_its_verdict_and_a_line_for_each_test():

@@ -29,7 +29,7 @@ NULLS = {
 
 
 @pytest.mark.parametrize("name", NULLS)
-@pytest.mark.parametrize("repeats", [200, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("repeats", [100, pytest.param(2000, marks=pytest.mark.slow)])
 def test_p_values_are_uniform_or_larger_where_the_claim_is_true(name, repeats):
     rng = np.random.default_rng(1)
     p = np.array([NULLS[name](rng).p_value for _ in range(repeats)])
@@ -56,11 +56,15 @@ def test_noise_that_one_step_lacks_is_found_beside_the_gradients():
     assert noise_beside("x", np.zeros(3), 0).finding.startswith("not tested")
 
 
-def test_one_step_has_nothing_to_compare():
-    row = np.random.default_rng(5).standard_normal((1, 20))
-    assert repeated("x", "steps", row, None).p_value == 1.0
-    assert repeated("x", "coordinates", row.T, None).p_value == 1.0
-    assert noise_of_each_step(row).p_value > 1e-4
+def test_noise_that_comes_again_is_found_and_one_step_has_nothing_to_compare():
+    rows, others = np.random.default_rng(5).standard_normal((2, 6, 20))
+    assert repeated("x", "steps", rows, None).p_value > 1e-4
+    assert repeated("x", "runs", rows, others).p_value > 1e-4
+    assert repeated("x", "runs", rows, np.vstack([others, rows[4:5]])).p_value < 1e-12
+    assert repeated("x", "steps", np.vstack([rows, rows[1:2]]), None).p_value < 1e-12
+    for alone in (rows[:1], rows[:, :1]):
+        assert repeated("x", "steps", alone, None).p_value == 1.0
+    assert noise_of_each_step(rows[:1]).p_value > 1e-4
 
 
 def test_batches_that_are_cut_are_missed_above_the_limit():

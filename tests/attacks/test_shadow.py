@@ -12,7 +12,6 @@ from torch import nn
 from reticent.attacks.base import AttackSettings
 from reticent.attacks.shadow import (
     ShadowPlan,
-    expected_cost,
     shadow_tasks,
     train_shadow_models,
 )
@@ -27,6 +26,7 @@ from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, torch_seed
 from reticent.training.setup import make_settings, optimiser_of
 from reticent.training.smoothing import WeightAverage
+from tests.sensitivity.cases import gradients_of
 
 RECORDS, FEATURES, CLASSES = 120, 7, 3
 rng = np.random.default_rng(0)
@@ -61,59 +61,49 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
     return model
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        pytest.param({"sampler": "shuffled", "noise_multiplier": 0.0, "max_grad_norm": 1e6}, marks=pytest.mark.slow),
-        {"sampler": "fixed-size", "optimiser": "adam", "momentum": 0.0, "learning_rate": 0.01},
-        pytest.param(
-            {"model": {"kind": "mlp", "widths": [6], "activation": "tanh"}, "divisor": 9.0}, marks=pytest.mark.slow
-        ),
-        {"model": {"kind": "logistic"}, "batch_size": None, "sample_rate": 0.01},
-        {"learning_rate_schedule": {"decay": "cosine", "warmup": 0.2}, "average_last": 0.4, "weight_decay": 0.05},
-    ],
-    ids=["poisson", "shuffled", "fixed-size adam", "tanh", "empty batches", "schedule, average and decay"],
-)
-def test_stacked_training_is_the_training_of_each_model_alone(changes):
-    settings_of = config(**changes)
-    chosen = [np.sort(rng.permutation(RECORDS)[:90]) for _ in range(3)]
-    modules = [build_model(settings_of.model, (FEATURES,), CLASSES, seed) for seed in range(3)]
-    singles = [one_at_a_time(settings_of, 5 + k, k, chosen[k]) for k in range(3)]
-    models = StackedMLP(modules)
-    steps = make_settings(settings_of, 90).steps
-    block = ShadowBlock(settings_of, torch.from_numpy(X), torch.from_numpy(Y), CLASSES, [5, 6, 7], chosen)
-    block.train_stacked(models, steps)
-    for k, alone in enumerate(singles):
+SETTINGS = {
+    "poisson": {},
+    "fixed-size adam": {"sampler": "fixed-size", "optimiser": "adam", "momentum": 0.0, "learning_rate": 0.01},
+    "empty batches": {"model": {"kind": "logistic"}, "batch_size": None, "sample_rate": 0.01},
+    "schedule, average and decay": {
+        "learning_rate_schedule": {"decay": "cosine", "warmup": 0.2},
+        "average_last": 0.4,
+        "weight_decay": 0.05,
+        "model": {"kind": "mlp", "widths": [6], "activation": "tanh"},
+    },
+    "shuffled": {"sampler": "shuffled", "noise_multiplier": 0.0, "max_grad_norm": 1e6, "divisor": 9.0},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_stacked_training_is_the_training_of_each_model_alone(name):
+    settings_of = config(**SETTINGS[name])
+    chosen = [np.sort(rng.permutation(RECORDS)[:90]) for _ in range(2)]
+    models = StackedMLP([build_model(settings_of.model, (FEATURES,), CLASSES, seed) for seed in range(2)])
+    block = ShadowBlock(settings_of, torch.from_numpy(X), torch.from_numpy(Y), CLASSES, [5, 6], chosen)
+    block.train_stacked(models, make_settings(settings_of, 90).steps)
+    for k in range(2):
+        alone = one_at_a_time(settings_of, 5 + k, k, chosen[k])
         for ours, theirs in zip(models.parameters, alone.parameters(), strict=True):
             torch.testing.assert_close(ours[k], theirs.detach(), rtol=2e-4, atol=2e-5)
-        torch.testing.assert_close(
-            models.logits(torch.from_numpy(X))[k], alone(torch.from_numpy(X)).detach(), rtol=1e-3, atol=1e-4
-        )
-
-
-def _plain():
-    return nn.Sequential(nn.Flatten(), nn.Linear(16, 3), nn.ReLU(), nn.Linear(3, 2))
+        answers = alone(torch.from_numpy(X)).detach()
+        torch.testing.assert_close(models.logits(torch.from_numpy(X))[k], answers, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("clip", [0.5, None])
 def test_stacked_gradients_are_those_of_each_record(clip):
     torch.manual_seed(0)
-    modules = [_plain() for _ in range(2)]
+    modules = [nn.Sequential(nn.Flatten(), nn.Linear(16, 3), nn.ReLU(), nn.Linear(3, 2)) for _ in range(2)]
     models = StackedMLP(modules)
     x, y, weights = torch.randn(2, 6, 1, 4, 4), torch.randint(0, 2, (2, 6)), torch.ones(2, 6)
     weights[1, 0] = 0.0  # left out
     models.add_gradients(x, y, weights, clip)
     for k, module in enumerate(modules):
-        total = [torch.zeros_like(p) for p in module.parameters()]
-        for i in range(6):
-            loss = nn.functional.cross_entropy(module(x[k, i : i + 1]), y[k, i : i + 1])
-            gradient = torch.autograd.grad(loss, list(module.parameters()), materialize_grads=True)
-            norm = torch.cat([g.flatten() for g in gradient]).norm()
-            factor = float(weights[k, i]) * (1.0 if clip is None else min(1.0, clip / float(norm)))
-            total = [t + g * factor for t, g in zip(total, gradient, strict=True)]
-        for p, expected in zip(models.parameters, total, strict=True):
-            torch.testing.assert_close(p.grad[k], expected, rtol=1e-4, atol=1e-5)
+        g = gradients_of(module, x[k], y[k])
+        if clip is not None:
+            g /= (g.norm(dim=1, keepdim=True) / clip).clamp(min=1.0)
+        found = torch.cat([p.grad[k].flatten() for p in models.parameters])
+        torch.testing.assert_close(found.double(), weights[k].double() @ g, rtol=1e-4, atol=1e-5)
 
 
 def test_mlps_are_stacked_and_others_are_not():
@@ -127,22 +117,6 @@ def test_mlps_are_stacked_and_others_are_not():
         assert not is_mlp(other)
         with pytest.raises(UnsupportedError, match="StackedMLP takes"):
             StackedMLP([other, other])
-
-
-def test_models_that_are_no_mlp_are_trained_one_by_one(tmp_path):
-    """A network of convolutions: one task a model, and each is what ``fit`` gives."""
-    settings_of = config(model={"kind": "convnet", "channels": [2]}, steps=3)
-    images = rng.standard_normal((RECORDS, 1, 6, 6)).astype(np.float32)
-    store = Store(tmp_path)
-    found = train_shadow_models(ShadowPlan(settings_of, 2, 90, seed=2), images, Y, store)
-    seed, chosen = model_seed(2, 1), members_of(2, 1, RECORDS, 90)
-    model = build_model(settings_of.model, (1, 6, 6), CLASSES, torch_seed(seed, Stream.INITIALISATION))
-    settings = make_settings(settings_of, 90)
-    context = RunContext(settings, model, torch.from_numpy(images[chosen]), torch.from_numpy(Y[chosen]))
-    sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
-    fit(context, partial(optimiser_of, settings_of, settings.steps), *sources)
-    logits = model(torch.from_numpy(images)).detach().numpy()
-    assert found.confidence[1] == pytest.approx(scaled_confidence(logits, Y), rel=1e-4, abs=1e-5)
 
 
 def test_sixteen_models_extend_to_forty_without_retraining(tmp_path):
@@ -191,33 +165,40 @@ def test_every_record_is_in_and_out_of_equally_many_models(size):
     assert len({model_seed(3, n) for n in range(200)}) == 200
 
 
-def test_a_large_model_is_one_task_and_trained_by_fit(tmp_path, monkeypatch):
-    monkeypatch.setattr("reticent.attacks.shadow.LARGE", 1)
-    store = Store(tmp_path)
-    plan = ShadowPlan(config(steps=6), 3, 90, seed=2)
-    found = train_shadow_models(plan, X, Y, store)
-    assert len(shadow_tasks(plan, store.put({"features": X, "labels": Y}), CLASSES, (FEATURES,))) == 3
-    monkeypatch.setattr("reticent.attacks.shadow.LARGE", 10**9)
+def test_a_model_that_is_large_or_no_mlp_is_one_task_and_trained_by_fit(tmp_path, monkeypatch):
+    store, plan = Store(tmp_path), ShadowPlan(config(steps=6), 3, 90, seed=2)
     stacked = train_shadow_models(plan, X, Y, store)
-    assert np.array_equal(found.included, stacked.included)
-    assert found.confidence == pytest.approx(stacked.confidence, rel=1e-3, abs=1e-3)
+    digest = store.put({"features": X, "labels": Y})
+    convolutions = ShadowPlan(config(model={"kind": "convnet", "channels": [2]}), 3, 90)
+    assert len(shadow_tasks(convolutions, digest, CLASSES, (1, 6, 6))) == 3
+    monkeypatch.setattr("reticent.attacks.shadow.LARGE", 1)
+    assert len(shadow_tasks(plan, digest, CLASSES, (FEATURES,))) == 3
+    alone = train_shadow_models(plan, X, Y, store)
+    assert np.array_equal(alone.included, stacked.included)
+    assert alone.confidence == pytest.approx(stacked.confidence, rel=1e-3, abs=1e-3)
+    start = torch_seed(model_seed(2, 1), Stream.INITIALISATION)
+    model = one_at_a_time(plan.config, model_seed(2, 1), start, members_of(2, 1, RECORDS, 90))
+    logits = model(torch.from_numpy(X)).detach().numpy()
+    assert alone.confidence[1] == pytest.approx(scaled_confidence(logits, Y), rel=1e-4, abs=1e-5)
 
 
 def test_the_cost_is_said_before_the_work(tmp_path):
-    told = []
-    store = Store(tmp_path)
-    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, AttackSettings(announce=told.append))
+    told, store, plan = [], Store(tmp_path), ShadowPlan(config(), 32, 90)
+    for _ in range(2):
+        train_shadow_models(plan, X, Y, store, AttackSettings(announce=told.append))
     assert [line.partition(":")[0] for line in told] == ["32 shadow models to train in 2 tasks, 1 at a time"]
     assert 0.0 <= float(told[0].partition("about ")[2].removesuffix(" s")) < 60.0
-    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, AttackSettings(announce=told.append))
-    assert len(told) == 1
-    tasks = shadow_tasks(ShadowPlan(config(), 64, 90), store.put({"features": X, "labels": Y}), CLASSES, (FEATURES,))
-    assert "64 shadow models to train in 4 tasks, 4 at a time" in expected_cost(tasks, store, 4)
 
 
-def test_refusals(tmp_path):
-    store = Store(tmp_path)
-    with pytest.raises(ParameterError, match="models"):
-        ShadowPlan(config(), 1, 90)
-    with pytest.raises(ParameterError, match="train_size"):
-        train_shadow_models(ShadowPlan(config(), 2, RECORDS), X, Y, store)
+@pytest.mark.parametrize(
+    ("changes", "models", "size", "words"),
+    [
+        ({}, 1, 90, "models"),
+        ({}, 2, RECORDS, "train_size"),
+        ({"clipping": "normalise", "model": {"kind": "logistic"}}, 2, 90, "normalise"),
+        ({"augmentation": {"times": 2}}, 2, 90, "augmentation"),
+    ],
+)
+def test_refusals(changes, models, size, words, tmp_path):
+    with pytest.raises((ParameterError, UnsupportedError), match=words):
+        train_shadow_models(ShadowPlan(config(**changes), models, size), X, Y, Store(tmp_path))

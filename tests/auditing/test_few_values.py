@@ -27,16 +27,10 @@ from reticent.auditing.thresholds import BetweenValues, NormalScores, Ranks
 from reticent.certificates.page.audit_page import render_audit
 from reticent.certificates.page.figures import audit_figure, svg
 from reticent.kernel.curves import GaussianTradeOff
+from tests.auditing.games import answers
 
 CLAIM = GaussianTradeOff(0.41)
 """Noise 1, rate .01, 1,000 steps: of members who are right 90% of the time, others 70%, it allows 82.5%."""
-
-
-def answers(members: tuple[int, ...], others: tuple[int, ...], values: tuple[float, ...] = (1.0, 0.0)) -> Scores:
-    """How many of each side have each value."""
-    return Scores(np.repeat(values, members), np.repeat(values, others), design=Design.INDEPENDENT)
-
-
 SOME = answers((9, 1), (7, 3))
 
 
@@ -49,16 +43,17 @@ def textbook(hits: int, members: int, alarms: int, others: int, significance: fl
 def test_answers_tell_what_a_threshold_given_beforehand_tells() -> None:
     """By the orders of equal scores the advantage was at least .047, and a claim that is false was consistent."""
     scores, given = answers((900, 100), (700, 300)), Given(0.5)
-    assert textbook(900, 1000, 700, 1000, 0.05) < audit_advantage(scores).value < 0.2
-    assert audit_advantage(scores).value == pytest.approx(audit_advantage(scores, given).value, rel=1e-9, abs=0)
-    assert audit_mu(scores).value == pytest.approx(audit_mu(scores, given).value, rel=1e-9, abs=0)
-    assert audit_mu(scores).value > 0.5
+    advantage, mu = audit_advantage(scores).value, audit_mu(scores).value
+    assert textbook(900, 1000, 700, 1000, 0.05) < advantage < 0.2
+    assert advantage == pytest.approx(audit_advantage(scores, given).value, rel=1e-9, abs=0)
+    assert mu == pytest.approx(audit_mu(scores, given).value, rel=1e-9, abs=0)
+    assert mu > 0.5
     assert audit_epsilon(scores, 1e-5).value > 0.15
-    verdict = audit_claim(scores, CLAIM)
+    verdict, other = audit_claim(scores, CLAIM), audit_claim(scores, CLAIM, given)
     assert verdict.finding is Finding.INCONSISTENT
-    assert verdict.p_value == pytest.approx(audit_claim(scores, CLAIM, given).p_value, rel=1e-9, abs=0)
+    assert verdict.p_value == pytest.approx(other.p_value, rel=1e-9, abs=0)
     assert "if the attack can give no others" in verdict.notes[-1]
-    assert not audit_claim(scores, CLAIM, given).notes
+    assert not other.notes
 
 
 @pytest.mark.parametrize("values", [(9.0, 5.0), (-1e-300, -1e300), (np.nextafter(1.0, 2.0), 1.0)])
@@ -69,27 +64,27 @@ def test_of_any_two_values_the_counts_are_the_same(values) -> None:
 
 def test_several_values_share_the_significance() -> None:
     scores = answers((500, 300, 200), (300, 300, 400), (2.0, 1.0, 0.0))
-    assert textbook(800, 1000, 600, 1000, 0.025) < audit_advantage(scores).value < 0.2
+    found = audit_advantage(scores).value
+    assert textbook(800, 1000, 600, 1000, 0.025) < found < 0.2
     assert BetweenValues.of(scores).candidates == (0.0, 1.0)
-    assert audit_advantage(scores).value < audit_advantage(scores, Given(0.0)).value
+    assert found < audit_advantage(scores, Given(0.0)).value
 
 
 def test_scores_with_many_values_or_hardly_a_tie_are_tested_as_before() -> None:
     rng = np.random.default_rng(0)
-    for scores in (
-        Scores(rng.normal(size=4), rng.normal(size=4)),
-        Scores(rng.integers(0, 9, 400), np.arange(9)),
-        answers((3, 0, 1), (0, 2, 0), (2.0, 1.0, 0.0)),
-        answers((30,), (40,), (0.5,)),
+    for scores, few in (
+        (Scores(rng.normal(size=4), rng.normal(size=4)), False),
+        (Scores(rng.integers(0, 9, 400), np.arange(9)), False),
+        (answers((3, 0, 1), (0, 2, 0), (2.0, 1.0, 0.0)), True),
+        (answers((30,), (40,), (0.5,)), False),
     ):
-        few = len({*scores.member, *scores.non_member}) == 3
-        assert (BetweenValues.of(scores) is None) != few
+        assert (BetweenValues.of(scores) is not None) == few
         if not few:
             assert audit_mu(scores).rule == str(NormalScores())
             assert audit_advantage(scores).rule == f"{NormalScores()}, ranks"
 
 
-@pytest.mark.parametrize("sizes", [(5, 5), pytest.param((4, 8), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sizes", [(4, 4), *(pytest.param(s, marks=pytest.mark.slow) for s in ((5, 5), (4, 8)))])
 def test_the_level_of_answers_over_all_outcomes(sizes) -> None:
     """Nothing leaks: enumerated, at most 5% of audits accuse, and for so few no more than that is known."""
     accused = np.zeros(2)
@@ -118,8 +113,7 @@ def test_the_level_where_another_value_is_rare(kind: str) -> None:
 
     for _ in range(500):
         scores = Scores(draw(60), draw(60), design=Design.INDEPENDENT)
-        rule = BetweenValues.of(scores) or NormalScores()
-        pieces = rule.evidence(scores, probits)
+        pieces = (BetweenValues.of(scores) or NormalScores()).evidence(scores, probits)
         counts = ((replace(p, threshold=0.0) if isinstance(p, FixedCounts) else p, share) for p, share in pieces)
         accused += any(refused(*one) for one in counts)
     assert accused <= binom.ppf(0.99, 500, 0.05)
@@ -127,23 +121,22 @@ def test_the_level_where_another_value_is_rare(kind: str) -> None:
 
 def test_equal_scores_are_an_answer() -> None:
     """An attack that tells nobody from anybody: it was an error."""
-    report = audit(answers((30,), (40,), (0.5,)), {"c": CLAIM})
+    report = audit(answers((30,), (40,), (0.5,)), {"c": CLAIM}, rule=Ranks((0.1,)))
     assert (report.auc.value, report.auc_asymptotic) == (0.5, None)
     assert [bound.value for bound in report.bounds] == [0.0] * 4
     assert report.verdicts["c"].finding is Finding.NO_POWER
     assert report.hints == ("All scores are equal: this attack tells nobody from anybody.",)
-    assert "All scores are equal" in render_audit(report, svg(audit_figure(report, {"c": CLAIM})), private=True)
 
 
 def test_scores_that_are_turned_round_are_named() -> None:
     """Losses as scores said "no power" without a word on why."""
-    rng = np.random.default_rng(1)
+    rng, rule = np.random.default_rng(1), Ranks((0.1,))
     losses = Scores(rng.normal(0.0, 1.0, 60), rng.normal(1.0, 1.0, 60))
-    report = audit(losses, {"c": CLAIM}, rule=Ranks((0.1,)))
+    report = audit(losses, {"c": CLAIM}, rule=rule)
     (hint,) = report.hints
     assert "reversed (AUC 0.2" in hint
     assert hint in report.to_json()["notes"]
-    assert hint in render_audit(report, svg(audit_figure(report, {"c": CLAIM}))).replace("&#39;", "'")
-    turned = Scores(-losses.member, -losses.non_member)
-    assert not audit(turned, {"c": CLAIM}, rule=Ranks((0.1,))).hints
-    assert not audit(Scores(rng.normal(size=50), rng.normal(size=50)), rule=Ranks((0.1,))).hints
+    page = render_audit(report, svg(audit_figure(report, {"c": CLAIM})))
+    assert hint in page.replace("&#39;", "'")
+    for fair in (Scores(-losses.member, -losses.non_member), Scores(rng.normal(size=50), rng.normal(size=50))):
+        assert not audit(fair, rule=rule).hints

@@ -27,18 +27,12 @@ from reticent.auditing import (
     count_guesses,
 )
 from reticent.auditing.claims import ApproximateDP, GaussianClaim
-from reticent.auditing.one_run import binomial_p_value, one_run_p_value, rejects
+from reticent.auditing.one_run import binomial_p_value, mass_needed, one_run_p_value, rejects
 from reticent.auditing.scores import digest
 from reticent.auditing.ties import SHARE
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import ParameterError
-
-
-def canaries(seed: int, number: int, mu: float) -> Scores:
-    rng = np.random.default_rng(seed)
-    included = rng.random(number) < 0.5
-    score = rng.normal(size=number) + mu * included
-    return Scores(score[included], score[~included], design=Design.ONE_RUN)
+from tests.auditing.games import answers, canaries, yes
 
 
 def tangents_of_gaussian(mu: float) -> list[tuple[float, float]]:
@@ -85,25 +79,21 @@ def test_recursion_is_the_binomial_for_pure_dp(epsilon: float, guesses: int, cor
     assert one_run_p_value(counts, ApproximateDP(epsilon, 0.0)) >= exact * (1 - 1e-3)
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.1, 0.3])
-def test_delta_term_holds_for_mechanisms_that_leak_on_purpose(delta: float) -> None:
-    """Each coin is told outright with probability delta, else by randomised response; exact law of W."""
-    epsilon, number = 1.0, 12
-    told = delta + (1 - delta) / (1 + math.exp(-epsilon))
-    for correct in range(number + 1):
-        counts = GuessCounts(number, number, correct)
-        truth = binom.sf(correct - 1, number, told)
-        assert binomial_p_value(counts, epsilon, delta) >= truth - 1e-12
-        assert one_run_p_value(counts, ApproximateDP(epsilon, delta)) >= truth - 1e-9
+LEAKS = {
+    # Each coin is told outright with probability delta, else by randomised response.
+    "on purpose": (12, 1.0, 0.1, lambda c: binom.sf(c - 1, 12, 0.1 + 0.9 * yes(1.0))),
+    "often": (12, 1.0, 0.3, lambda c: binom.sf(c - 1, 12, 0.3 + 0.7 * yes(1.0))),
+    "everything at once": (10, 0.0, 0.04, lambda c: 0.04 + 0.96 * binom.sf(c - 1, 10, 0.5)),
+}
 
 
-def test_delta_term_holds_for_leaking_everything_at_once() -> None:
-    number, delta = 10, 0.04
+@pytest.mark.parametrize("leak", LEAKS)
+def test_delta_term_holds_for_mechanisms_that_leak(leak: str) -> None:
+    number, epsilon, delta, truth = LEAKS[leak]
     for correct in range(number + 1):
-        truth = delta + (1 - delta) * binom.sf(correct - 1, number, 0.5)
         counts = GuessCounts(number, number, correct)
-        assert one_run_p_value(counts, ApproximateDP(0.0, delta)) >= truth - 1e-9
-        assert binomial_p_value(counts, 0.0, delta) >= truth - 1e-12
+        assert binomial_p_value(counts, epsilon, delta) >= truth(correct) - 1e-12
+        assert one_run_p_value(counts, ApproximateDP(epsilon, delta)) >= truth(correct) - 1e-9
 
 
 def test_delta_term_holds_for_guesses_that_follow_the_leak() -> None:
@@ -113,6 +103,33 @@ def test_delta_term_holds_for_guesses_that_follow_the_leak() -> None:
     truth = leak + (1 - leak) * 0.5
     assert binomial_p_value(GuessCounts(number, 1, 1), 0.0, delta) >= truth - 1e-12
     assert one_run_p_value(GuessCounts(number, 1, 1), ApproximateDP(0.0, delta)) >= truth - 1e-9
+
+
+def to_the_end(counts, claim, tail):
+    """The recursion of docs/theory/auditing.md, to its last step."""
+    at_least, beyond = tail, 0.0
+    for j in range(counts.correct, 0, -1):
+        reached = min(1.0, (j * at_least + beyond) / counts.canaries)
+        beyond += at_least
+        needed = (counts.canaries * float(claim.beta(np.array([1.0 - reached]))[0]) + beyond) / (counts.guesses - j + 1)
+        at_least = max(at_least, needed)
+        if at_least > 1.0:
+            break
+    return at_least
+
+
+@pytest.mark.parametrize("correct", [30, 75, 80])
+def test_the_recursion_stops_where_nothing_more_would_happen(correct):
+    counts = GuessCounts(200, 80, correct)
+    claims = [GaussianClaim(mu) for mu in (0.0, 0.4, 0.9, 1.3, 2.0)]
+    claims += [ApproximateDP(epsilon, 1e-3) for epsilon in (0.0, 0.5, 1.0, 1.5, 3.0)]
+    for claim in claims:
+        for tail in (1e-9, 0.01, 0.05, 0.5):
+            whole = to_the_end(counts, claim, tail)
+            short = float(mass_needed(counts, claim, np.array([tail]))[0])
+            assert (short > 1.0) == (whole > 1.0)
+            if whole <= 1.0:
+                assert short == pytest.approx(whole, rel=1e-9, abs=0)
 
 
 def test_p_value_and_rejection_agree() -> None:
@@ -130,7 +147,7 @@ def test_guesses_are_the_outer_scores() -> None:
 
 def test_equal_scores_count_as_nineteen_of_twenty_orders_do() -> None:
     """Of 4,000 equal scores 2,400 are members'; half of them are guessed from one end, or all from both ends."""
-    scores = Scores(np.full(2400, 1.0), np.r_[np.full(1600, 1.0), 0.0], design=Design.ONE_RUN)
+    scores = answers((2400, 0), (1600, 1), design=Design.ONE_RUN)
     above = hypergeom.ppf(0.05, 4000, 2400, 2000)
     assert count_guesses(scores, Guesses(2000, 0)).correct == pytest.approx(above, abs=3)
     # What is guessed above is not guessed below, where 1600 - (2000 - above) are right; one more is for certain.
@@ -140,17 +157,16 @@ def test_equal_scores_count_as_nineteen_of_twenty_orders_do() -> None:
 @pytest.mark.parametrize("guesses", [Guesses(4, 4), Guesses(6, 0), Guesses(1, 9)])
 def test_the_level_of_yes_and_no_over_all_outcomes(guesses: Guesses) -> None:
     """Randomised response in one run, all outcomes enumerated."""
-    size = 12
-    for epsilon in (0.0, 0.7):
-        yes, level = 1 / (1 + math.exp(-epsilon)), 0.0
-        for k in range(1, size):
-            for i, j in product(range(k + 1), range(size - k + 1)):
-                if 0 < i + j < size:
-                    member, other = 1.0 * (np.arange(k) < i), 1.0 * (np.arange(size - k) < j)
-                    counts = count_guesses(Scores(member, other, design=Design.ONE_RUN), guesses)
-                    chance = binom.pmf(k, size, 0.5) * binom.pmf(i, k, yes) * binom.pmf(j, size - k, 1 - yes)
-                    level += chance * (binomial_p_value(counts, epsilon, 0.0) <= SHARE * 0.05)
-        assert level <= 0.05
+    size, level = 10, np.zeros(2)
+    for k in range(1, size):
+        for i, j in product(range(k + 1), range(size - k + 1)):
+            if 0 < i + j < size:
+                counts = count_guesses(answers((i, k - i), (j, size - k - j), design=Design.ONE_RUN), guesses)
+                for place, epsilon in enumerate((0.0, 0.7)):
+                    rate = yes(epsilon)
+                    chance = binom.pmf(k, size, 0.5) * binom.pmf(i, k, rate) * binom.pmf(j, size - k, 1 - rate)
+                    level[place] += chance * (binomial_p_value(counts, epsilon, 0.0) <= SHARE * 0.05)
+    assert level.max() <= 0.05
 
 
 def test_the_order_of_the_file_does_not_matter() -> None:
@@ -224,13 +240,13 @@ def test_the_share_of_guesses_follows_the_claim_and_the_number_of_canaries() -> 
     assert share[300, 1.0] > 0.15
     assert share[10_000, 4.0] > 0.3
     # The share that looks best on average is also better on drawn scores.
-    scores = canaries(7, 10_000, 1.0)
+    scores = canaries(np.random.default_rng(7), 10_000, 1.0)
     third = audit_mu_one_run(scores, Guesses.share(10_000, 1 / 3)).value
     assert audit_mu_one_run(scores).value > 1.15 * third
 
 
 def test_other_designs_and_too_many_guesses_are_refused() -> None:
-    scores = canaries(0, 50, 1.0)
+    scores = canaries(np.random.default_rng(0), 50, 1.0)
     with pytest.raises(ParameterError, match="fair inclusion coins"):
         audit_mu_one_run(Scores(scores.member, scores.non_member))
     with pytest.raises(ParameterError, match="at most the 50 canaries"):
@@ -241,7 +257,7 @@ def test_other_designs_and_too_many_guesses_are_refused() -> None:
 
 
 def test_bounds_are_below_the_truth_and_useful() -> None:
-    scores = canaries(1, 1000, 2.0)
+    scores = canaries(np.random.default_rng(1), 1000, 2.0)
     epsilon = brentq(lambda e: norm.cdf(1 - e / 2) - math.exp(e) * norm.cdf(-1 - e / 2) - 1e-5, 0, 50)
     assert 2.0 < audit_epsilon_one_run(scores, 1e-5).value < epsilon
     assert 1.0 < audit_mu_one_run(scores).value < 2.0
@@ -259,7 +275,9 @@ def test_perfect_leakage_is_capped() -> None:
 
 
 def test_one_run_scores_are_judged_by_one_run_tests() -> None:
-    report = audit(canaries(2, 600, 1.0), {"low": GaussianTradeOff(0.2), "true": GaussianTradeOff(1.0)})
+    report = audit(
+        canaries(np.random.default_rng(2), 600, 1.0), {"low": GaussianTradeOff(0.2), "true": GaussianTradeOff(1.0)}
+    )
     assert report.verdicts["low"].finding is Finding.INCONSISTENT
     assert report.verdicts["true"].finding is Finding.CONSISTENT
     assert report.verdicts["low"].theorems == ("RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial")
@@ -268,7 +286,7 @@ def test_one_run_scores_are_judged_by_one_run_tests() -> None:
 
 
 def test_no_power_with_few_canaries() -> None:
-    verdict = audit_claim_one_run(canaries(3, 12, 9.0), GaussianTradeOff(2.0), Guesses(2, 2))
+    verdict = audit_claim_one_run(canaries(np.random.default_rng(3), 12, 9.0), GaussianTradeOff(2.0), Guesses(2, 2))
     assert verdict.finding is Finding.NO_POWER
 
 

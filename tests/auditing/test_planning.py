@@ -12,11 +12,9 @@ from scipy.stats import beta as beta_law
 from scipy.stats import binom, norm
 
 from reticent.auditing import (
-    Design,
     Finding,
     Guesses,
     Ranks,
-    Scores,
     Unit,
     audit_claim,
     audit_claim_one_run,
@@ -27,6 +25,7 @@ from reticent.auditing.planning import best_level, rank_power
 from reticent.auditing.thresholds import RankCounts, rank_for
 from reticent.kernel.curves import GaussianTradeOff, Subsampled
 from reticent.kernel.errors import ParameterError, UnsupportedError
+from tests.auditing.games import canaries, gaussian
 
 
 @pytest.mark.parametrize(
@@ -35,11 +34,10 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 )
 def test_planned_power_is_the_share_of_simulated_audits_that_refute(claimed: float, true: float) -> None:
     plan = plan_audit(GaussianTradeOff(claimed), GaussianTradeOff(true), power=0.8)
-    rng, audits, each = np.random.default_rng(0), 400, plan.needed // 2
+    rng, audits, each = np.random.default_rng(0), 100, plan.needed // 2
     refuted = 0
     for _ in range(audits):
-        scores = Scores(rng.normal(true, 1, each), rng.normal(0, 1, each), design=Design.INDEPENDENT)
-        verdict = audit_claim(scores, GaussianTradeOff(claimed), Ranks((plan.level,)))
+        verdict = audit_claim(gaussian(rng, true, each, each), GaussianTradeOff(claimed), Ranks((plan.level,)))
         refuted += verdict.finding is Finding.INCONSISTENT
     assert plan.power >= 0.8
     # Power is stated from below, by at most a few per cent.
@@ -48,16 +46,12 @@ def test_planned_power_is_the_share_of_simulated_audits_that_refute(claimed: flo
 
 def test_planned_one_run_power() -> None:
     plan = plan_audit(GaussianTradeOff(0.3), GaussianTradeOff(1.5), Unit.ONE_RUN, power=0.7)
-    rng, audits, number = np.random.default_rng(1), 30, plan.needed
+    rng, audits, number = np.random.default_rng(1), 20, plan.needed
     refuted = 0
     for _ in range(audits):
-        included = rng.random(number) < 0.5
-        if included.all() or not included.any():
-            continue
-        score = rng.normal(size=number) + 1.5 * included
+        scores = canaries(rng, number, 1.5)
         # All are guessed at the likelihood ratio of 1, as the plan assumes.
-        split = int(np.sum(score > 0.75))
-        scores = Scores(score[included], score[~included], design=Design.ONE_RUN)
+        split = int(np.sum(scores.member > 0.75) + np.sum(scores.non_member > 0.75))
         verdict = audit_claim_one_run(scores, GaussianTradeOff(0.3), Guesses(split, number - split))
         refuted += verdict.finding is Finding.INCONSISTENT
     assert binom.ppf(0.005, audits, plan.power) <= refuted <= binom.ppf(0.995, audits, plan.power)
@@ -91,25 +85,24 @@ def test_the_level_is_where_the_curves_are_easiest_to_tell_apart() -> None:
     assert level == pytest.approx(norm.cdf(-0.5), rel=0.2, abs=0)
 
 
-def test_more_confidence_and_power_cost_more() -> None:
+def test_more_confidence_and_power_cost_more_and_models_as_much_as_canaries() -> None:
     claimed, true = GaussianTradeOff(0.5), Subsampled(GaussianTradeOff(3.0), 0.5)
     base = plan_audit(claimed, true).needed
+    models = plan_audit(claimed, true, Unit.MODELS)
+    assert (models.needed, models.to_json()["unit"]) == (base, "models")
     assert plan_audit(claimed, true, confidence=0.99).needed > base
     assert plan_audit(claimed, true, power=0.95).needed > base
 
 
-def test_models_and_canaries_are_the_same_arithmetic() -> None:
-    models = plan_audit(GaussianTradeOff(0.5), GaussianTradeOff(1.0), Unit.MODELS)
-    assert models.needed == plan_audit(GaussianTradeOff(0.5), GaussianTradeOff(1.0)).needed
-    assert models.to_json()["unit"] == "models"
-
-
-def test_what_cannot_be_told_apart_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="nowhere below"):
-        plan_audit(GaussianTradeOff(1.0), GaussianTradeOff(1.0))
-    with pytest.raises(UnsupportedError, match="nowhere below"):
-        plan_audit(GaussianTradeOff(1.0), GaussianTradeOff(0.5))
-    with pytest.raises(UnsupportedError, match="reaches a power"):
-        plan_audit(GaussianTradeOff(1.0), GaussianTradeOff(1.0005))
-    with pytest.raises(ParameterError, match="power must be"):
-        plan_audit(GaussianTradeOff(0.1), GaussianTradeOff(1.0), power=1.0)
+@pytest.mark.parametrize(
+    ("claimed", "true", "power", "words"),
+    [
+        (1.0, 1.0, 0.8, "nowhere below"),
+        (1.0, 0.5, 0.8, "nowhere below"),
+        (1.0, 1.0005, 0.8, "reaches a power"),
+        (0.1, 1.0, 1.0, "power must be"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(claimed: float, true: float, power: float, words: str) -> None:
+    with pytest.raises((UnsupportedError, ParameterError), match=words):
+        plan_audit(GaussianTradeOff(claimed), GaussianTradeOff(true), power=power)

@@ -246,7 +246,7 @@ MUTANTS = (
     Mutant("calibration: none though somebody set a least value", "Unknown.may_be_none", Put("self.low == type(self)().low", "True"), "tests/adversaries/test_published.py::test_no_noise_is_needed_where_table_5_has_none"),
     Mutant("published: a security is a Gaussian", "_closed_form", Put("from_advantage(float(closed_forms.published(*runs[0], neighbouring)))", "GaussianTradeOff(float(closed_forms.published(*runs[0], neighbouring)))"), "tests/adversaries/test_published.py::test_the_line_of_proposition_9"),
     Mutant("published: equation 37 without sqrt(2)", "Relaxed._published", Drop("2.0 *"), "tests/adversaries/test_published.py::test_equation_37"),
-    Mutant("sensitivity: half of the cross term", "gram.squares_to_mean", Put("2.0 * cross", "cross"), "tests/sensitivity/test_centroid.py::test_twice_the_distance_to_the_mean"),
+    Mutant("sensitivity: half of the cross term", "gram.squares_to_mean", Put("2.0 * cross", "cross"), "tests/sensitivity/test_meter.py::test_twice_the_distance_to_the_mean"),
     Mutant("calibration: a factor on the noise is the noise", "steer._tried", Put("noise *= value", "noise = value"), "tests/calibration/test_steering.py::test_a_factor_on_the_noise_is_steered_as_the_noise_is"),
     Mutant("calibration of whole numbers: one more", "_Search.whole", Put("safe, self.claim(safe), 0.0 if safe >= high else 1.0 / safe", "safe + 1, self.claim(safe), 0.0 if safe >= high else 1.0 / safe"), CALIBRATE + "::test_whole_numbers_stop_just_before_the_edge"),
     Mutant("recorder: slack of changes", "recorder_sums._squares", Put("block.squared.double().cpu().add(block.slack)", "block.squared.double().cpu()"), RECORDER + "::test_every_step_adds_its_slack"),

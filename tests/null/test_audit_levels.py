@@ -48,7 +48,7 @@ from reticent.auditing.lower_bounds import SMALL_ADVANTAGE, SMALL_EPSILON, least
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects
 from reticent.kernel.curves import GaussianTradeOff, Mixture
-from tests.auditing.bands import contains
+from tests.auditing.games import contains
 
 AUDITS = 1000
 SIGNIFICANCE = 0.05

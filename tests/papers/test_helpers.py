@@ -23,7 +23,7 @@ from reticent.mechanisms import Laplace
 from tests.cli.calling import run
 
 
-@pytest.mark.parametrize(("noise", "rate"), [(0.3, 0.2), (1.0, 0.01), (4.0, 1e-4), (0.5, 0.9), (0.05, 0.5)])
+@pytest.mark.parametrize(("noise", "rate"), [(0.3, 0.2), (4.0, 1e-4), (0.05, 0.5)])
 def test_the_mixture_error_is_the_integral(noise: float, rate: float) -> None:
     x = np.linspace(-9.0 * noise, 1.0 + 9.0 * noise, 200_001)
     mixture = (1.0 - rate) * norm.pdf(x, 0.0, noise) + rate * norm.pdf(x, 1.0, noise)
@@ -70,26 +70,22 @@ def test_the_estimator_is_a_lower_bound_and_no_upper_one() -> None:
     assert least_epsilon(0.1, 0.01) == pytest.approx(printed, rel=1e-12, abs=0)
 
 
-def test_norms_only_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
-    command = "risk dpsgd --noise-multiplier 6 --sample-rate 0.2 --steps 100 --json"
-    code, out, _ = run(capsys, *command.split(), "--adversary", "norm-only", "--dimension", "30")
+def test_norms_only_by_its_name_is_no_default_and_knows_its_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    command = "risk dpsgd --noise-multiplier 6 --sample-rate 0.2 --steps 100 --json --adversary norm-only"
+    code, out, _ = run(capsys, *command.split(), "--dimension", "30")
     assert code == 0
-    found = json.loads(out)["assessments"]
-    by_name = {record["adversary"]: record for record in found}
+    by_name = {record["adversary"]: record for record in json.loads(out)["assessments"]}
     assert by_name["norm-only"]["advantage"]["value"] == pytest.approx(0.00286, rel=1e-2, abs=0)
     assert by_name["norm-only"]["claim"] == "estimate"
     assert "worst-case" in by_name
-
-
-def test_norms_only_is_no_default_and_knows_its_limits() -> None:
     assert "norm-only" in ADVERSARIES
     assert "norm-only" not in [who.name for who in standard_adversaries()]
-    run = DPSGD(6.0, 0.2, 100)
-    assessment = NormOnly().assess(run)
+    mechanism = DPSGD(6.0, 0.2, 100)
+    assessment = NormOnly().assess(mechanism)
     assert assessment.claim is Claim.ESTIMATE
     assert any("no bound" in note for note in assessment.notes)
-    assert assessment.measure(advantage).value < Relaxed().assess(run).measure(advantage).value
-    for wrong, relation in ((Laplace(1.0), Neighbouring.ADD_REMOVE), (run, Neighbouring.REPLACE)):
+    assert assessment.measure(advantage).value < Relaxed().assess(mechanism).measure(advantage).value
+    for wrong, relation in ((Laplace(1.0), Neighbouring.ADD_REMOVE), (mechanism, Neighbouring.REPLACE)):
         with pytest.raises(UnsupportedError):
             NormOnly().assess(wrong, relation)
 

@@ -98,18 +98,20 @@ class LossAttack(Attack):
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         target = _open(run, settings)
-        return _scores(target, log_expit(target.confidence[_scored(target)]), self.name, settings)
+        return _scores(target, self._signal(target)[_scored(target)], self.name, settings)
+
+    def _signal(self, target: _Target) -> np.ndarray:
+        return log_expit(target.confidence)
 
 
-class ConfidenceAttack(Attack):
+class ConfidenceAttack(LossAttack):
     """Models are surer about members (Salem et al. 2019): needs no label."""
 
     name: ClassVar[str] = "confidence"
     summary: ClassVar[str] = "largest class probability, whatever the label"
 
-    def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        target = _open(run, settings)
-        return _scores(target, target.certainty[_scored(target)], self.name, settings)
+    def _signal(self, target: _Target) -> np.ndarray:
+        return target.certainty
 
 
 class LiraOnline(Attack):
@@ -183,21 +185,10 @@ def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: st
         target.run.config.model_copy(update=ran), settings.models, len(target.dataset.train), settings.seed
     )
     needed_sides(inclusion(plan, len(target.pool))[:, seen], who, online=online)
-    described = {
-        "run": str(path),
-        "data": target.dataset.content_hash,
-        "models": plan.models,
-        "train_size": plan.train_size,
-        "seed": plan.seed,
-    }
-    return train_shadow_models(
-        plan,
-        target.dataset.features[target.pool],
-        target.dataset.labels[target.pool],
-        store,
-        settings,
-        described,
-    )
+    described = {"run": str(path), "data": target.dataset.content_hash}
+    described |= {name: getattr(plan, name) for name in ("models", "train_size", "seed")}
+    features, labels = (part[target.pool] for part in (target.dataset.features, target.dataset.labels))
+    return train_shadow_models(plan, features, labels, store, settings, described)
 
 
 def _scored(target: _Target) -> np.ndarray:

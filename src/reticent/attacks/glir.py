@@ -228,12 +228,11 @@ def glir_audit(
         sampler=mechanism.sampler,
     )
     queries = _joined(parts["member"], parts["non_member"])
-    tell = progress or (lambda done, used: None)
+    tell, say = progress or (lambda done, used: None), announce or (lambda line: None)
     known, held_out = parts["background"], parts["held_out"]
     result = glir_attack(steps, gradients, queries, known, design, held_out, lambda done: tell(done, used))
-    if announce is not None:
-        for warning in result.warnings:
-            announce(warning)
+    for warning in result.warnings:
+        say(warning)
     split = len(parts["member"])
     meta: dict[str, MetaValue] = {
         "attack": "glir",
@@ -289,9 +288,7 @@ def _expected_batch(mechanism: DPSGD) -> float:
 def _chosen_steps(trace: Trace, divisor: float, used: int) -> Iterator[ReleasedStep]:
     """``used`` recorded steps, evenly spaced, shard by shard."""
     wanted = set(np.unique(np.linspace(0, len(trace) - 1, used).round().astype(int)))
-    position = 0
-    for shard in trace:
-        for weights, gradient in zip(shard.weights, shard.gradients, strict=True):
-            if position in wanted:
-                yield ReleasedStep(weights, gradient.double().numpy() * divisor)
-            position += 1
+    steps = (step for shard in trace for step in zip(shard.weights, shard.gradients, strict=True))
+    for position, (weights, gradient) in enumerate(steps):
+        if position in wanted:
+            yield ReleasedStep(weights, gradient.double().numpy() * divisor)

@@ -3,11 +3,9 @@
 Short runs on a :class:`~reticent.attacks.white_box.Probe` are enough:
 
 * *silence*, twice: every gradient is zero, so what is released is noise and nothing else;
-* *canaries*: records with one huge gradient coordinate each, in every layer and bias: clipped, each counts as one;
 * *chorus*: all records have the same huge gradient in one coordinate, so the noisy sum counts the batch;
 * *spread chorus*: all records have the same huge gradient, spread over every coordinate of every layer;
 * *whisper*: all records have the same tiny gradient in one coordinate, so that a batch's sum is below the clip norm;
-* *coins*: canaries that each take part by a coin, scored and tested against the claimed trade-off curve;
 * *participation*, several times, a few epochs long and with little noise: who was in which batch;
 * *short gradients*, with hardly any noise: what a record counts (:mod:`~reticent.attacks.short_gradients`);
 * *replays*: other data with the same randomness (:mod:`~reticent.attacks.replay`).

@@ -73,10 +73,8 @@ class ShadowBlock:
         numbers = range(given["number"] * given["size"], (given["number"] + 1) * given["size"])
         seeds = [model_seed(given["seed"], number) for number in numbers]
         members = [members_of(given["seed"], n, len(pool["labels"]), given["train_size"]) for n in numbers]
-        features = torch.from_numpy(pool["features"]).to(config.device)
-        return cls(
-            config, features, torch.from_numpy(pool["labels"]).to(config.device), given["classes"], seeds, members
-        )
+        features, labels = (torch.from_numpy(pool[name]).to(config.device) for name in ("features", "labels"))
+        return cls(config, features, labels, given["classes"], seeds, members)
 
     @property
     def steps(self) -> int:
@@ -99,19 +97,16 @@ class ShadowBlock:
         return models.logits
 
     def _module(self, seed: int) -> nn.Module:
-        start = torch_seed(seed, Stream.INITIALISATION)
-        return build_model(self.config.model, tuple(self.features.shape[1:]), self.classes, start).to(
-            self.config.device
-        )
+        start, shape = torch_seed(seed, Stream.INITIALISATION), tuple(self.features.shape[1:])
+        return build_model(self.config.model, shape, self.classes, start).to(self.config.device)
 
     def _fit(self, module: nn.Module, steps: int) -> None:
         chosen = torch.from_numpy(self.members[0]).to(self.features.device)
         settings = replace(make_settings(self.config, len(chosen)), steps=steps)
         context = RunContext(settings, module, self.features[chosen], self.labels[chosen])
-        sampling = SeededSource(self.seeds[0], Stream.SAMPLING)
+        sampling, noise = (SeededSource(self.seeds[0], stream) for stream in (Stream.SAMPLING, Stream.NOISE))
         averages = _averages(self.config)
-        make = partial(optimiser_of, self.config, steps)
-        fit(context, make, sampling, SeededSource(self.seeds[0], Stream.NOISE), hooks=averages)
+        fit(context, partial(optimiser_of, self.config, steps), sampling, noise, hooks=averages)
         for mean in averages:
             mean.install()
 
@@ -134,13 +129,8 @@ class ShadowBlock:
         for step in range(steps):
             batches = [chosen[next(stream)] for chosen, stream in zip(self.members, streams, strict=True)]
             index, weights = _pad(batches, 1.0 / settings.divisor)
-            where = torch.from_numpy(index).to(self.features.device)
-            models.add_gradients(
-                self.features[where],
-                self.labels[where],
-                torch.from_numpy(weights).to(self.features.device),
-                self.config.max_grad_norm,
-            )
+            where, counted = (torch.from_numpy(part).to(self.features.device) for part in (index, weights))
+            models.add_gradients(self.features[where], self.labels[where], counted, self.config.max_grad_norm)
             _add_noise(models.parameters, noise, settings.noise_multiplier * settings.max_grad_norm / settings.divisor)
             optimiser.step()
             for mean in averages:

@@ -8,7 +8,7 @@ back afterwards. The random state of torch, numpy and Python is put back as well
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -58,18 +58,13 @@ def gradients(model: nn.Module, loss: Loss, x: torch.Tensor, y: torch.Tensor) ->
     for record, target in zip(x, y, strict=True):
         with torch.enable_grad():
             own = loss_of_each(loss(model(record[None]), target[None]), 1).sum()
-            found: Sequence[torch.Tensor | None] = [None] * len(trained)
-            if own.requires_grad:
-                found = torch.autograd.grad(own, trained, allow_unused=True)
+            if own.requires_grad:  # zeros where a parameter has no part in the loss
+                found = torch.autograd.grad(own, trained, materialize_grads=True)
+            else:
+                found = tuple(torch.zeros_like(p) for p in trained)
         losses.append(own.detach())
-        rows.append(torch.cat([_flat(g, p) for g, p in zip(found, trained, strict=True)]))
+        rows.append(torch.cat([g.to_dense().flatten() for g in found]))
     return torch.stack(losses), torch.stack(rows)
-
-
-def _flat(gradient: torch.Tensor | None, parameter: torch.Tensor) -> torch.Tensor:
-    if gradient is None:
-        return torch.zeros(parameter.numel(), dtype=parameter.dtype, device=parameter.device)
-    return (gradient.to_dense() if gradient.is_sparse else gradient).detach().flatten()
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,7 @@ def truth(
         UnsupportedError: ``forward`` draws random numbers, changes the model, or mixes the records of a batch.
     """
     name = type(model).__name__
-    before = [t.detach().clone() for t in _numbers(model)]
+    before = [t.detach().clone() for _, t in _named_numbers(model)]
     drawn = torch.get_rng_state()
     losses, g = gradients(model, loss, x, y)
     if not torch.equal(drawn, torch.get_rng_state()):
@@ -144,7 +139,7 @@ def borrowed(model: nn.Module, dtype: torch.dtype | None, shake: np.random.Gener
         dtype: a floating type, or None for the module's own.
         shake: moves every weight a little, so that zeros and symmetries of a fresh model hide nothing.
     """
-    numbers = _numbers(model)
+    numbers = [t for _, t in _named_numbers(model)]
     kept = [t.data for t in numbers]
     # A module may note things on itself in forward, or replace a buffer.
     places = [d for m in model.modules() for d in (m.__dict__, m._parameters, m._buffers, m._modules)]
@@ -195,10 +190,6 @@ def _move(weights: list[nn.Parameter], shake: np.random.Generator) -> None:
         for p in weights:
             noise = torch.from_numpy(shake.standard_normal(tuple(p.shape))).to(p.device, p.dtype)
             p.add_(noise, alpha=0.05 * (0.1 + float(p.abs().mean())) if p.numel() else 0.0)
-
-
-def _numbers(model: nn.Module) -> list[torch.Tensor]:
-    return [t for _, t in _named_numbers(model)]
 
 
 def _named_numbers(model: nn.Module) -> list[tuple[str, torch.Tensor]]:

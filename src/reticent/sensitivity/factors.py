@@ -172,17 +172,9 @@ def _patches(
         for extent, k, s, d in zip((height, width), kernel, stride, dilation, strict=True)
     ]
     of_image, of_channel, of_row, of_column = x.stride()
-    view = x.as_strided(
-        (images, *places, channels, *kernel),
-        (
-            of_image,
-            of_row * stride[0],
-            of_column * stride[1],
-            of_channel,
-            of_row * dilation[0],
-            of_column * dilation[1],
-        ),
-    )
+    between = of_image, of_row * stride[0], of_column * stride[1]
+    within = of_channel, of_row * dilation[0], of_column * dilation[1]
+    view = x.as_strided((images, *places, channels, *kernel), (*between, *within))
     return view.reshape(images, places[0] * places[1], -1)
 
 
