@@ -85,7 +85,7 @@ ALLOCATION = "tests/pairs/test_random_allocation.py"
 SHARED_DRAWS = "tests/samplers/test_allocated_once.py"
 TRUNCATED = "tests/samplers/test_truncated_poisson.py"
 CHAIN = "tests/pairs/test_told_steps.py"
-BRIDGES = "tests/interop/test_bridges.py"
+OPACUS = "tests/interop/test_opacus.py"
 BEST, BELOW = "tests/proofs/test_best.py", "tests/proofs/test_from_below.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
 
@@ -700,9 +700,9 @@ MUTANTS = (
     Mutant("relaxed: ends of a matrix exchanged", "fixed_length._matrix", Put("asked.mu", "asked.mu[::-1]"), FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
     Mutant("matrix: what is attained as the bound", "MatrixMechanism.parts_under", Put("size.attained if attained else size.proven", "size.attained"), FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
     Mutant("whole users: replacement in full batches", "_whole_users", Put("records * neighbouring.sensitivity", "float(records)"), FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
-    Mutant("opacus: saved repeats", "ReticentAccountant.load_state_dict", Put('checks.count(repeats=state_dict.get("repeats", 1))', "1"), BRIDGES),
-    Mutant("opacus: the largest clip norm", "ReticentAccountant.get_optimizer_hook_fn.hook", Put("min", "max"), BRIDGES),
-    Mutant("pld: half a bound", "_is_pessimistic", Put("all", "any"), BRIDGES),
+    Mutant("opacus: saved repeats", "ReticentAccountant.load_state_dict", Put('checks.count(repeats=state_dict.get("repeats", 1))', "1"), OPACUS),
+    Mutant("opacus: the largest clip norm", "ReticentAccountant.get_optimizer_hook_fn.hook", Put("min", "max"), OPACUS),
+    Mutant("pld: half a bound", "_is_pessimistic", Put("all", "any"), "tests/interop/test_pld.py"),
     Mutant("reacting: what a known direction tells, at less signal", "_by_cells", Put("part.signal", "0.98 * part.signal"), REACTING_ORACLES + "::test_what_a_known_direction_tells"),
     Mutant("reacting: psi dropped", "step_nats", Put("_steepest(drawn)", "0.5"), REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
     Mutant("reacting: the fourth moment dropped", "step_nats", Drop("+ fourth"), REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
@@ -797,7 +797,7 @@ MUTANTS = (
     Mutant("calibration: a bound that misses proves nothing", "_Search._measured", Drop("and self.target.met_by(bound)"), "tests/calibration/test_edges.py::test_the_edge_is_where_it_is_said_to_be"),
     Mutant("passes: a batch that is not whole", "Passes.steps_in", Put("1.0 / self.batches_of(checks.rate(sample_rate=sample_rate))", "sample_rate"), "tests/mechanisms/test_epochs.py::test_as_many_passes_are_counted_as_were_stated"),
     Mutant("allocation chain: what is replaced is only taken away", "random_allocation._chained", Put("chained(found.reversed, found) if pair.replaced else found", "found"), CHAIN + "::test_the_game_itself"),
-    Mutant("opacus: passes that are touched", "ReticentAccountant._in_whole_passes", Drop("offset +"), "tests/interop/test_opacus.py::test_each_pass_that_steps_of_one_noise_touch_counts"),
+    Mutant("opacus: passes that are touched", "ReticentAccountant._in_whole_passes", Drop("offset +"), f"{OPACUS}::test_each_pass_that_steps_of_one_noise_touch_counts"),
     Mutant("largest batch: half of the runs", "base._RARE", Put("1e-6", "0.5"), "tests/calibration/test_samplers.py::test_the_largest_batch_is_exceeded_in_one_run_of_a_million"),
     Mutant("truncated: nobody is displaced", "TruncatedPoisson.parts", Put("shifted(noise, full_rate, 2.0)", "shifted(noise, full_rate, 1.0)"), DRAWS + "::test_no_data_set_shows_more_than_the_parts"),
     Mutant("truncated: the target never fills a batch", "saturation", Put("most - 1", "most"), TRUNCATED + "::TestDominance::test_the_probabilities"),
@@ -973,7 +973,7 @@ MUTANTS = (
     Mutant("conditions: nobody drew the setting", "OneOf.conditions", Put('(*each, condition("drawn-setting", Status.DECLARED))', "tuple(each)"), "tests/docs/test_conditions_page.py::test_what_the_theorems_of_a_release_need_is_beside_its_numbers"),
     Mutant("labels: bounds to the nearest", "figures._stated", Put("(*_SAFE[view], None) if bound else (None, None, None)", "(None, None, None)"), "tests/dashboard/test_pictures.py::test_the_label_of_a_bound_is_one"),
     Mutant("labels: one digit", "figures._stated", Put("digits(scale * x, 3, up=way)", "digits(scale * x, 1, up=way)"), "tests/dashboard/test_pictures.py::test_the_label_of_a_bound_is_one"),
-    Mutant("numbers: a float32 is computed with as it is", "own_number", Put("int(value) if isinstance(value, Integral) else float(value)", "value"), "tests/verbs/test_numbers_of_anything.py::test_seven_digits_do_not_make_a_bound_too_small"),
+    Mutant("numbers: a float32 is computed with as it is", "own_number", Put("int(value) if isinstance(value, Integral) else float(value)", "value"), "tests/verbs/test_measures.py::test_seven_digits_do_not_make_a_bound_too_small"),
     Mutant("verify: a certificate that names no model", "_told_of", Drop('"the certificate names no model"'), AGAIN + "::test_a_model_is_not_the_one_of_a_certificate_that_names_none"),
     Mutant("verify: measurements that nobody derived", "Checked.reservations", Put("if outcome.measured:", "if False:"), AGAIN + "::test_measurements_that_nobody_derived_are_named"),
     Mutant("verify: a date in the future", "Checked.reservations", Put("moment(created) > datetime.now(UTC) + timedelta(days=1)", "False"), "tests/cli/test_verify.py::test_dates_are_the_word_of_the_issuer"),
