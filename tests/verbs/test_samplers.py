@@ -10,12 +10,11 @@ import pytest
 
 import reticent as rt
 from reticent.cli.certify import certify as certify_command
-from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.registry import parameters_of
 from reticent.kernel.samplers import SAMPLERS
 from reticent.kernel.samplers.base import runnable
-from reticent.samplers import Cyclic, Shuffled, TruncatedPoisson
 from reticent.verbs import Assess
 from reticent.verbs.taken import as_command, as_program
 from tests.cli.calling import run
@@ -102,16 +101,3 @@ def test_a_loop_and_a_configuration_name_only_what_can_be_accounted_for(sampler:
     else:
         with pytest.raises(ArtifactError, match="random-allocation"):
             parse_config(config)
-
-
-def test_noise_for_opacus_is_that_of_the_sampler() -> None:
-    pytest.importorskip("opacus")
-    from reticent.interop.opacus import get_noise_multiplier
-
-    asked = {"target_epsilon": 1.0, "target_delta": 1e-5, "sample_rate": 0.25, "epochs": 1}
-    with pytest.raises((ParameterError, UnsupportedError), match="dataset_size"):
-        get_noise_multiplier(**asked, sampler=TruncatedPoisson(9))
-    for kind in (Shuffled, Cyclic):
-        noise = get_noise_multiplier(**asked, sampler=kind())
-        run_of = rt.dpsgd(noise_multiplier=noise, sample_rate=0.25, epochs=1, sampler=kind.name)
-        assert rt.epsilon_at_delta(rt.assess(run_of)[0].curve, 1e-5) <= 1.0 + 1e-9
