@@ -1,4 +1,4 @@
-"""A bad value for every option of the verbs: one line, exit code 2, and nothing was printed or written."""
+"""A bad value for every option of the verbs: one line that names it, exit code 2, and nothing printed or written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERBS = {
     "keygen": ["key"],
     "plan-audit": ["--claimed-mu", "0.5", "--true-mu", "1"],
     "audit": ["scores.npz"],
-    "gate": ["no.json", "--policy", "no.yaml"],
+    "gate": ["no.json", "--policy", "policy.yaml"],
     "verify": ["no.json"],
     "audit-loop": ["no:thing", "--claim", "no.yaml"],
 }
@@ -52,6 +52,8 @@ def bad_values(option: Any) -> list[str]:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    limits = "limits: [{measure: mu, at_most: 1.0}]"
+    (tmp_path / "policy.yaml").write_text(f"schema: reticent.policy/1\nper: record\n{limits}\n")
     rng = np.random.default_rng(0)
     np.savez("scores.npz", member=rng.normal(1, 1, 40), non_member=rng.normal(0, 1, 40))
     return tmp_path
@@ -76,6 +78,7 @@ def test_a_bad_value_ends_in_one_line(verb: str, here: Path, capsys) -> None:
             said = (option.opts[0], value, out[:200], err)
             assert code == 2, said
             assert (out, err.count("\n")) == ("", 1), said
+            assert isinstance(option.type, click.Path) or option.opts[0] in err, said
             tried += 1
     assert tried > 0 or verb == "keygen"
     assert {path: path.read_bytes() for path in here.iterdir()} == known

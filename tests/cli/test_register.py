@@ -1,24 +1,31 @@
-"""``reticent register``, ``gate --register`` and ``certify`` of several releases, as somebody types them."""
+"""``reticent register`` and ``gate --register``, as somebody types them."""
 
 from __future__ import annotations
 
 import json
+import math
+from pathlib import Path
 
 import pytest
 
+import reticent as rt
+from tests.certificates.ledgers import poisson
 from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
+
+
+def policy(path: Path, more: str = "") -> Path:
+    limit = f"limits: [{{measure: advantage, at_most: 0.9{more}}}]"
+    path.write_text(f"schema: reticent.policy/1\nper: record\naccept_conditions: [clipped]\n{limit}\n")
+    return path
 
 
 def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, noise in (("a", 20.0), ("b", 30.0)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "gaussian", "noise_multiplier": noise}))
-    (tmp_path / "policy.yaml").write_text(
-        "schema: reticent.policy/1\nper: record\nlimits:\n  - {measure: advantage, at_most: 0.9}\n"
-        "accept_conditions: [clipped]\n"
-    )
+    policy(tmp_path / "policy.yaml")
     assert run(capsys, "keygen", "k")[0] == 0
     assert run(capsys, "register", "open", "r", "--name", "clinic", "--budget", "mu=0.055", "--sign", "k")[0] == 0
     assert run(capsys, "certify", "a.json", "b.json", "--out", "both")[0] == 0
@@ -29,9 +36,7 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     assert (code, "mu 0.05 of 0.055: 0.005 is left" in out) == (0, True)
     assert "Stop: can one person have several records?" in out
     assert "clinic: entered" in run(capsys, *gate)[1]
-    (tmp_path / "replace.yaml").write_text(
-        (tmp_path / "policy.yaml").read_text().replace("0.9}", "0.9, neighbouring: replace}")
-    )
+    policy(tmp_path / "replace.yaml", ", neighbouring: replace")
     code, out, _ = run(capsys, *gate[:3], "replace.yaml", *gate[4:], "--register-budget", "mu=0.055")
     assert (code, out.count("BREACH")) == (1, 1), out
     assert "BREACH  the register is of a relation of the policy: add-remove" in out
@@ -60,37 +65,32 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     assert run(capsys, *gate, "--register-head", document["head"])[1].count("BREACH") == 2
 
 
-@pytest.mark.parametrize("wrong", [{"--name": ""}, {"--name": "x" * 501}, {"--budget": ""}])
-def test_a_register_needs_a_name_and_a_budget(capsys, tmp_path, wrong: dict[str, str]) -> None:
-    given = {"--name": "clinic", "--budget": "mu=1", **wrong}
-    words = [word for pair in given.items() for word in pair]
-    code, out, err = run(capsys, "register", "open", str(tmp_path / "r"), *words, "--sign", str(tmp_path / "k"))
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert f"{next(iter(wrong))} must be a text of 1 to 500 characters" in err
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_goes_with_one_release_only(capsys, tmp_path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps({"kind": "gaussian", "noise_multiplier": 2.0}))
-    code, _, err = run(capsys, "certify", str(tmp_path / "a.json"), str(tmp_path / "a.json"), "--steps", "3")
-    assert (code, "several releases" in err) == (2, True)
-
-
-def test_selection_on_the_command_line(capsys) -> None:
-    base = ("gaussian", "--noise-multiplier", "2")
-    tuned = (*base, "--selection", "geometric", "--mean-runs", "10")
-    code, out, _ = run(capsys, "risk", *tuned, "--delta", "1e-6", "--json")
-    (worst,) = json.loads(out)["assessments"]
-    assert code == 0
-    assert 3.25 < worst["epsilon_at_delta"]["1e-06"]["value"] < 3.3825
-    code, out, _ = run(capsys, "calibrate", *tuned[:1], *tuned[3:], "--target", "epsilon=3@1e-6", "--json")
-    assert code == 0
-    assert json.loads(out)["value"] == pytest.approx(2.15, rel=0.02, abs=0)
+def test_of_several_all_are_entered_or_none(capsys, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = {name: rt.Gaussian(noise) for name, noise in (("x", 20.0), ("y", 10.0), ("z", 21.0))}
+    for name, what in {**made, "first": poisson(), "second": poisson()}.items():
+        plan = {"created": "2026-01-01", "adversary": "worst-case"} if name in made else {}
+        (tmp_path / f"{name}.json").write_text(rt.certify(what, subject=f"model {name}", **plan).to_json())
+    (tmp_path / "torn.json").write_text("{")
+    assert run(capsys, "keygen", "k")[0] == 0
+    assert run(capsys, "register", "open", "r", "--name", "clinic", "--budget", "mu=0.1", "--sign", "k")[0] == 0
+    before = (tmp_path / "r").read_bytes()
     for wrong, said in (
-        ((*base, "--mean-runs", "10"), "--mean-runs must be left out"),
-        ((*base, "--selection", "geometric"), "--mean-runs must be given"),
-        ((*base, "--selection", "geo", "--mean-runs", "3"), "did you mean geometric?"),
-        ((*tuned, "--shape", "0"), "--shape must be left out"),
+        (("x.json", "y.json"), "within the budget: mu"),
+        (("x.json", "torn.json"), "torn.json"),
+        (("x.json", "z.json", "x.json"), "x.json: is named twice"),
     ):
-        code, _, err = run(capsys, "risk", *wrong)
-        assert (code, said in err) == (2, True), err
+        code, out, err = run(capsys, "register", "add", "r", *wrong, "--sign", "k")
+        assert (code, out, err.count("\n"), said in err) == (2, "", 1, True), err
+        assert (tmp_path / "r").read_bytes() == before
+    code, out, _ = run(capsys, "register", "add", "r", "x.json", "z.json", "--sign", "k", "--json")
+    document = json.loads(out)
+    assert (code, document["releases"]) == (0, ["model x", "model z"])
+    assert document == json.loads(run(capsys, "register", "show", "r", "--key", "k.pub", "--json")[1])
+    assert document["spent"] == pytest.approx(math.hypot(1 / 20, 1 / 21), rel=1e-9, abs=0)
+    for wrong in (("y.json", "x.json"), ("first.json", "second.json")):
+        code, _, err = run(capsys, "register", "add", "r", *wrong, "--sign", "k", "--anyway")
+        assert (code, err.count("\n"), wrong[1] in err) == (2, 1, True), err
+    gate = ("gate", "x.json", "z.json", "y.json", "--policy", policy(tmp_path / "policy.yaml"), "--register", "r")
+    code, out, _ = run(capsys, *gate, "--register-key", "k.pub")
+    assert (code, out.count("BREACH  the release is in the register")) == (1, 1)

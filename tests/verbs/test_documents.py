@@ -1,4 +1,4 @@
-"""What a verb printed can be read again, and keeps the schema that is published for it."""
+"""What a verb printed can be read again, and keeps the schema that is published for it; what is saved is not lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import reticent as rt
 from reticent import verbs
@@ -97,3 +98,17 @@ def test_every_json_names_its_schema(capsys, tmp_path: Path, monkeypatch: pytest
     assert (code, verbs.read(out).private) == (0, "k")
     code, out, _ = run(capsys, "plan-audit", "--claimed-mu", "0.5", "--true-mu", "1.5", "--json")
     assert (code, verbs.read(out).needed) == (0, 48)
+
+
+def test_another_certificate_is_replaced_with_its_signature_only_where_that_is_said(tmp_path):
+    one, other = (rt.certify(rt.Gaussian(noise), created="2026-01-01", adversary="worst-case") for noise in (2.0, 3.0))
+    key = Ed25519PrivateKey.generate()
+    for _ in range(2):  # the same is written anew
+        assert one.save(tmp_path, key=key).signature.exists()
+    with pytest.raises(ArtifactError, match="holds a different certificate"):
+        other.save(tmp_path)
+    assert rt.verify(tmp_path / "certificate.json").accepted
+    files = other.save(tmp_path, overwrite=True)
+    assert json.loads(files.complete.read_text())["mechanism"]["noise_multiplier"] == 3
+    assert rt.verify(files.page).accepted
+    assert not files.signature.exists()

@@ -136,8 +136,10 @@ def test_a_style_sheet_decides_on_sizes_widths_and_fonts(pyplot):
     assert measured.get_lines()[1].get_color() == "navy"
 
 
-@pytest.mark.parametrize("layout", ["constrained", "none"])
-@pytest.mark.parametrize(("width", "panels"), [(3.25, 1), (6.75, 1), (6.75, 3), (13.0, 3)])
+@pytest.mark.parametrize(
+    ("width", "panels", "layout"),
+    [(3.25, 1, "constrained"), (6.75, 1, "none"), (6.75, 3, "constrained"), (13.0, 3, "none")],
+)
 def test_no_legend_covers_axes(pyplot, width, panels, layout):
     found = rt.assess(FULL, ["relaxed", "mixed", "membership", rt.Relaxed(dimension=30)])
     figure = pyplot.figure(figsize=(width, 3.5), layout=layout)

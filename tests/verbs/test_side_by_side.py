@@ -11,7 +11,7 @@ import reticent as rt
 from reticent.certificates.build import public
 from tests.certificates.ledgers import poisson, shuffled
 
-MANY, FEW = rt.DPSGD(1.0, 0.1, 100), rt.DPSGD(1.0, 0.1, 10)
+MANY, FEW = rt.DPSGD(10.0, 1.0, 100), rt.DPSGD(10.0, 1.0, 10)  # no composition
 
 
 def test_the_summary_says_who_learns_more_and_by_how_much():

@@ -45,7 +45,7 @@ PARAMETERS = "dpsgd"
 """Instead of a run: the options are all that is known, and the certificate says so."""
 
 
-_OF_RUNS = ("subject", "issuer", "purpose", "expires")
+_DECLARED = ("subject", "issuer", "purpose", "expires", "created")
 _PARAMETERS = [one for one in mechanism_options(DPSGD, f"With {PARAMETERS}: ") if one.name != "batches_per_epoch"]
 SHOWN_BY = (
     option("out", Path, "Folder for the certificate; default: next to the run."),
@@ -64,7 +64,7 @@ def _ask(given: dict[str, Any]) -> Certify:
         _no_options_of_one(parameters, given["publish"], given["run_key"])
     alone = str(source) == PARAMETERS and not source.exists()
     _check_source(source, alone, more, parameters, given["run_key"])
-    _check_declaration({name: given[name] for name in _OF_RUNS})
+    _check_declaration({name: given[name] for name in _DECLARED})
     if given["contraction"] is not None:
         checks.rate(contraction=given["contraction"])
     release = (source, *more) if more else _mechanism(parameters) if alone else source

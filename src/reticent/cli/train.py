@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -60,105 +61,97 @@ _LARGEST_TEXT = 1 << 20
     option("sign", Path, "Private key of reticent keygen: signs the run when it ends."),
     JSON,
 )
-def train(
-    config: Path | None,
-    out: Path | None,
-    data: Path | None,
-    label: str | None,
-    sensitive: str | None,
-    schema: Path | None,
-    write_schema: Path | None,
-    trace: bool,
-    trace_every: int,
-    trace_masks: bool,
-    checkpoint: Path | None,
-    checkpoint_every: int,
-    sweep: tuple[str, ...],
-    engine: str,
-    address: str | None,
-    workers: int,
-    timeout: float | None,
-    resume: bool,
-    dry_run: bool,
-    sign: Path | None,
-    json: bool,
-) -> None:
+def train(**given: Any) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
-    if write_schema is not None:
-        if any(given is not None for given in (config, data, label, sensitive, schema)) or dry_run:
-            raise ParameterError("write_schema", str(write_schema), "given alone: with the table, and --out")
-        _write_schema(write_schema, out or write_schema.with_suffix(".schema.yaml"))
+    asked = SimpleNamespace(**given)
+    if asked.write_schema is not None:
+        others = (asked.config, asked.data, asked.label, asked.sensitive, asked.schema, asked.dry_run or None)
+        if any(one is not None for one in others):
+            raise ParameterError("write_schema", str(asked.write_schema), "given alone: with the table, and --out")
+        _write_schema(asked.write_schema, asked.out or asked.write_schema.with_suffix(".schema.yaml"))
         return
+    for path in (asked.config, asked.schema):  # torch takes seconds to load: what is not there is refused before
+        if path is not None:
+            read_bytes(path, _LARGEST_TEXT)
+    if asked.data is not None:
+        check_file(asked.data)
+    checks.count(checkpoint_every=asked.checkpoint_every)
+    several = asked.sweep or asks_for_sweep(asked.config)
+    (_several if several else _one)(asked, asked.trace or asked.trace_masks or asked.trace_every != 1)
+
+
+def _elsewhere(asked: SimpleNamespace) -> bool:
+    """Whether something was typed that is for a sweep only."""
+    usual = (False, None, None, "local", 1)
+    return (asked.resume, asked.address, asked.timeout, asked.engine, asked.workers) != usual
+
+
+def _several(asked: SimpleNamespace, traced: bool) -> None:
+    """All runs of a sweep, or the best of several."""
+    if asked.config is None or asked.data is not None or asked.checkpoint is not None:
+        raise ParameterError("sweep", asked.sweep, "given with a configuration, and without --data and --checkpoint")
+    require_torch()
+    from reticent.training.selecting import cells_of
+
+    cells, selection = cells_of(asked.config, asked.sweep)
+    if selection is not None:
+        if _elsewhere(asked) or traced:
+            within = " with selection: it trains in this process, and keeps nothing but the best"
+            leave_out({"engine": asked.engine}, within)
+        if asked.out is not None:
+            refuse_overwriting(asked.out)
+        plan = planned(asked.config, cells, selection)
+        if asked.dry_run:
+            print_planned(asked.config, plan, json=asked.json)
+        else:
+            run_selection(asked.config, plan, _folder(asked.config, asked.out), _key(asked), json=asked.json)
+        return
+    leave_out({"sign": asked.sign}, " of a sweep: sign the certificate of a run")
+    leave_out({"dry_run": asked.dry_run or None}, " of a sweep: it shows one run")
+    out = _folder(asked.config, asked.out)
+    if traced:
+        cells = tuple(replace(cell, config=_with_trace(cell.config, asked)) for cell in cells)
+    engine = engine_of(asked.engine, asked.address, asked.workers)
+    run_sweep(cells, out, engine, asked.timeout, resume=asked.resume, json=asked.json)
+
+
+def _one(asked: SimpleNamespace, traced: bool) -> None:
+    """One run, or what it would be."""
     from reticent.training import load_config
 
-    _look_first(config, data, schema)
-    checks.count(checkpoint_every=checkpoint_every)
-    traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
-    elsewhere = resume or address is not None or timeout is not None or (engine, workers) != ("local", 1)
-    if sweep or asks_for_sweep(config):
-        if config is None or data is not None or checkpoint is not None:
-            raise ParameterError("sweep", sweep, "given with a configuration, and without --data and --checkpoint")
-        require_torch()
-        from reticent.training.selecting import cells_of
-
-        cells, selection = cells_of(config, sweep)
-        if selection is not None:
-            if elsewhere or traced is not None:
-                leave_out(
-                    {"engine": engine}, " with selection: it trains in this process, and keeps nothing but the best"
-                )
-            if out is not None:
-                refuse_overwriting(out)
-            plan = planned(config, cells, selection)
-            if dry_run:
-                print_planned(config, plan, json=json)
-                return
-            run_selection(config, plan, _folder(config, out), None if sign is None else private_key(sign), json=json)
-            return
-        leave_out({"sign": sign}, " of a sweep: sign the certificate of a run")
-        leave_out({"dry_run": dry_run or None}, " of a sweep: it shows one run")
-        out = _folder(config, out)
-        if traced is not None:
-            cells = tuple(replace(cell, config=_with_trace(cell.config, *traced)) for cell in cells)
-        run_sweep(cells, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
-        return
-    if elsewhere:
+    if _elsewhere(asked):
         raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep", shown=False)
-    table = None
-    if data is None:
-        leave_out({"label": label, "sensitive": sensitive, "schema": schema}, " unless --data is given")
-    if out is not None and checkpoint is None:
-        refuse_overwriting(out)
-    if data is not None:
-        config, settings, table = _own(config, data, label, sensitive, schema)
+    config, table = asked.config, None
+    if asked.data is None:
+        of_data = {name: getattr(asked, name) for name in ("label", "sensitive", "schema")}
+        leave_out(of_data, " unless --data is given")
+    if asked.out is not None and asked.checkpoint is None:
+        refuse_overwriting(asked.out)
+    if asked.data is not None:
+        config, settings, table = _own(asked)
         for line in table.changed:
-            click.echo(f"! {line}", err=json)
+            click.echo(f"! {line}", err=asked.json)
     elif config is None:
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
         settings = load_config(config)
-    if traced is not None:
-        settings = _with_trace(settings, *traced)
-    key = None if sign is None else private_key(sign)
-    if dry_run:
+    settings = _with_trace(settings, asked) if traced else settings
+    key = _key(asked)
+    if asked.dry_run:
         require_torch()
-        print_plan(config, settings, table, json=json)
+        print_plan(config, settings, table, json=asked.json)
         return
-    out = _folder(config, out)
-    run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every, key)
-    if json:
+    out = _folder(config, asked.out)
+    kept = {"checkpoint": asked.checkpoint, "checkpoint_every": asked.checkpoint_every}
+    run = train_with_bar(config, settings, out, table=table, sign=key, **kept)
+    if asked.json:
         click.echo(run.ledger.to_json(), nl=False)
         return
     say(*_summary(run.ledger, out), indent=2)
 
 
-def _look_first(config: Path | None, data: Path | None, schema: Path | None) -> None:
-    """Refuse what is not there at once: torch takes seconds to load."""
-    for path in (config, schema):
-        if path is not None:
-            read_bytes(path, _LARGEST_TEXT)
-    if data is not None:
-        check_file(data)
+def _key(asked: SimpleNamespace) -> Ed25519PrivateKey | None:
+    return None if asked.sign is None else private_key(asked.sign)
 
 
 def _write_schema(data: Path, out: Path) -> None:
@@ -178,29 +171,25 @@ def _folder(config: Path, out: Path | None) -> Path:
     return out
 
 
-def train_with_bar(
-    config: Path,
-    settings: TrainConfig,
-    out: Path,
-    table: OwnTable | None = None,
-    checkpoint: Path | None = None,
-    checkpoint_every: int = 100,
-    sign: Ed25519PrivateKey | None = None,
-) -> Run:
-    """Train with a progress bar; what does not fit is reported as a key of the configuration."""
+def train_with_bar(config: Path, settings: TrainConfig, out: Path, **more: Any) -> Run:
+    """Train with a progress bar; what does not fit is reported as a key of the configuration.
+
+    Args:
+        config: what to call the configuration in messages.
+        settings, out, more: as for ``reticent.training.train``.
+    """
     require_torch()
     from reticent.training import train
 
     with in_file(config), progress_bar(f"training {config.stem}") as progress:
-        return train(settings, out, progress, (), None, checkpoint, checkpoint_every, sign, table)
+        return train(settings, out, progress, **more)
 
 
-def _own(
-    config: Path | None, data: Path, label: str | None, sensitive: str | None, schema: Path | None
-) -> tuple[Path, TrainConfig, OwnTable]:
+def _own(asked: SimpleNamespace) -> tuple[Path, TrainConfig, OwnTable]:
     """What to call the run in messages, its configuration, and the records of the user."""
     from reticent.data.own import declared_columns, load_table  # whatever is wrong with a table needs no torch
 
+    config, data, label, schema = asked.config, asked.data, asked.label, asked.schema
     if label is None and data.suffix != ".npz":
         raise ParameterError("label", None, "given with --data: the column to predict", shown=False)
     with limited(data, option=""):  # before torch is loaded, which takes longer
@@ -210,7 +199,7 @@ def _own(
 
     document = None if config is None else yaml.load_file(config)
     where = config or data
-    return where, own_config(document, table, sensitive, str(where)), table
+    return where, own_config(document, table, asked.sensitive, str(where)), table
 
 
 def require_torch() -> None:
@@ -232,7 +221,8 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
     ]
 
 
-def _with_trace(config: TrainConfig, every: int, masks: bool) -> TrainConfig:
+def _with_trace(config: TrainConfig, asked: SimpleNamespace) -> TrainConfig:
     from reticent.training.config import TraceConfig
 
-    return config.model_copy(update={"trace": TraceConfig(every=checks.count(trace_every=every), masks=masks)})
+    every = checks.count(trace_every=asked.trace_every)
+    return config.model_copy(update={"trace": TraceConfig(every=every, masks=asked.trace_masks)})

@@ -35,7 +35,7 @@ class Attackers:
         Raises:
             ArtifactError, ParameterError: as for ``adversaries``.
         """
-        return who if isinstance(who, Attackers) else cls(adversaries(who), asks_for_all(who))
+        return who if isinstance(who, Attackers) else cls(adversaries(who), ALL in _listed(who))
 
     def written(self) -> list[Any]:
         """Names, and records where something is not as it is by default; ``all`` stands for those with defaults."""
@@ -59,8 +59,8 @@ def _written(who: Adversary) -> Any:
     return {"name": who.name, **said} if said else who.name
 
 
-def adversaries(who: Who | Sequence[Who] | None) -> tuple[Adversary, ...]:
-    """The adversaries that are meant, in order and without repeats; None means the worst case.
+def adversaries(who: Who | Sequence[Who]) -> tuple[Adversary, ...]:
+    """The adversaries that are meant, in order and without repeats.
 
     Of ``all``, an attacker that is named besides is the one that is named.
 
@@ -76,23 +76,7 @@ def adversaries(who: Who | Sequence[Who] | None) -> tuple[Adversary, ...]:
     return tuple(dict.fromkeys((*(one for found in in_place for one in found), *named)))
 
 
-def adversary(who: Who | None) -> Adversary:
-    """One adversary; None means the worst case.
-
-    Raises:
-        ParameterError: it is neither an adversary nor the name of one, or ``"all"``.
-    """
-    return adversary_called(who)() if isinstance(who, str) else _meant(WORST if who is None else who)[0]
-
-
-def asks_for_all(who: Who | Sequence[Who] | None) -> bool:
-    """Whether ``"all"`` was said, alone or in a list."""
-    return ALL in _listed(who)
-
-
 def _listed(who: Any) -> list[Any]:
-    if who is None:
-        return [WORST]
     return list(who) if isinstance(who, Sequence) and not isinstance(who, str) else [who]
 
 
@@ -111,9 +95,14 @@ def _meant(who: object) -> tuple[Adversary, ...]:
     return (who,)
 
 
+def _one(who: object) -> Adversary:
+    """One adversary; ``all`` is the name of none."""
+    return adversary_called(who)() if isinstance(who, str) else _meant(who)[0]
+
+
 _WHO = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["name"]}]}
 ATTACKERS = Spelling(lambda _, said: Attackers.of(said), Attackers.written, one_or_more(_WHO), None)
-ATTACKER = Spelling(lambda _, said: adversary(said), _written, _WHO, None)
+ATTACKER = Spelling(lambda _, said: _one(said), _written, _WHO, None)
 RELATION = Spelling(lambda _, said: relation_of(said), str, {"enum": [*Neighbouring]}, str)
 METHOD = member(Method)
 BETWEEN = "Between which data sets; default: each attacker's own."

@@ -125,7 +125,7 @@ class Calibrate(Request):
         said = None if progress is None else lambda n: progress(f"{n} evaluations")
         how = self.method or Method.EXACT
         found = solve(release, unknown, self.target, self.adversary, self.neighbouring, how, said)
-        return Calibrated(self.target, [found], {}, name, self.release.warnings)
+        return Calibrated(self.target, [found], {}, self.release.warnings, name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +234,7 @@ class Calibrations(Curves[Calibration]):
         calibrations: one for each attacker that could be answered.
         skipped: the others, with the reason.
         warnings: of the ledger that was read, text by name.
+        unknown: the name of what was searched, where one attacker was asked about.
         worst: the risk that the target limits, under the worst case at each answer.
     """
 
@@ -245,9 +246,10 @@ class Calibrations(Curves[Calibration]):
         calibrations: Sequence[Calibration],
         skipped: Mapping[str, str],
         warnings: Mapping[str, str],
+        unknown: str = "",
     ) -> None:
         self.target, self.calibrations, self.skipped = target, tuple(calibrations), dict(skipped)
-        self.warnings = dict(warnings)
+        self.warnings, self.unknown = dict(warnings), unknown
         self.worst = [one.worst_case().value for one in self.calibrations]
         self._found = [one.assessment() for one in self.calibrations]
 
@@ -302,22 +304,7 @@ class Calibrations(Curves[Calibration]):
 
 
 class Calibrated(Calibrations):
-    """The answer for one attacker.
-
-    Attributes:
-        unknown: the name of what was searched.
-    """
-
-    def __init__(
-        self,
-        target: Target,
-        calibrations: Sequence[Calibration],
-        skipped: Mapping[str, str],
-        unknown: str,
-        warnings: Mapping[str, str],
-    ) -> None:
-        super().__init__(target, calibrations, skipped, warnings)
-        self.unknown = unknown
+    """The answer for one attacker."""
 
     @property
     def value(self) -> float:

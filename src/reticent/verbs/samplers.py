@@ -21,13 +21,7 @@ from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import conditions_by_whom
 from reticent.kernel.samplers import SAMPLERS
 from reticent.mechanisms.codec import mechanism_record
-from reticent.verbs.names import (
-    ATTACKER,
-    METHOD,
-    RELATION,
-    WORST,
-    Who,
-)
+from reticent.verbs.names import ATTACKER, METHOD, RELATION, WORST, Who
 from reticent.verbs.request import COUNT, NUMBER, Request, Spelling, asked, one_or_more, several
 from reticent.verbs.table import Cell, Table
 from reticent.verbs.targets import TARGET, target_of

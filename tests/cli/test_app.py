@@ -1,15 +1,17 @@
-"""What a start may cost: the modules that each call loads, in a process of its own; and what bare calls say."""
+"""``main``: what a start may cost, in a process of its own; bare calls, help, and who reads no further."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
-from reticent.cli import app, main
+from reticent.cli import app
 from reticent.kernel.mechanisms import MECHANISMS
 from reticent.training.rundir import LEDGER, WEIGHTS, new_run
 from tests.certificates.conftest import make_ledger
@@ -57,14 +59,18 @@ def test_a_call_loads_no_more_than_it_needs(loaded: dict[str, set[str]], call: s
     assert not loaded[call] & {f"scipy.{part}" for part in NEVER}
 
 
-def test_a_run_is_certified_and_verified_by_the_wheel_alone(tmp_path: Path) -> None:
+def test_a_run_is_certified_and_verified_and_scores_are_audited_by_the_wheel_alone(tmp_path: Path) -> None:
     """Torch is needed where something trains or weights are read, matplotlib where somebody asks for a picture."""
     with new_run(tmp_path / "run", None) as folder:
         (folder / LEDGER).write_text(make_ledger().to_json())
         (folder / WEIGHTS).write_bytes(b"nobody reads these")
+    np.savez(tmp_path / "scores.npz", member=np.arange(40.0), non_member=np.arange(40.0))
     calls = (f"certify {tmp_path}/run --out {tmp_path}/shown", f"verify {tmp_path}/shown/certificate.json")
+    scored = f"audit {tmp_path}/scores.npz --noise-multiplier 1"
     extras = {"torch", "opacus", "sklearn", "safetensors", "pyarrow", "PIL", "joblib", "matplotlib", "rich", "dash"}
-    for call, names in _after(*calls).items():
+    found = _after(*calls, scored)
+    assert not found.pop(scored) & {"torch", "opacus"}
+    for call, names in found.items():
         assert "reticent.certificates.page.page" in names, call
         assert names & {*extras, *(f"scipy.{part}" for part in NEVER)} <= {"scipy.fft"}, call
 
@@ -78,31 +84,26 @@ def test_risk_loads_what_its_libraries_load_and_nothing_else(loaded: dict[str, s
     assert ours - libraries - set(sys.stdlib_module_names) == {"reticent"}
 
 
-def test_a_call_looks_for_no_garbage_among_what_it_loaded() -> None:
-    """In a process of its own. Where somebody calls ``main`` with arguments the process is theirs, and stays so."""
-    seen = "gc.get_freeze_count(), sum(one['collections'] for one in gc.get_stats()), gc.isenabled()"
-    own = "import sys; sys.argv = 'reticent risk gaussian --noise-multiplier 2'.split(); main()"
-    theirs = "main('risk gaussian --noise-multiplier 2'.split())"
-    looks = []
-    for code in (own, theirs):
-        ours = f"import atexit, gc; atexit.register(lambda: print('GC', {seen})); from reticent.cli import main; {code}"
-        frozen, looked, enabled = _run(ours).partition("GC")[2].split()
-        assert enabled == "True"
-        assert (int(frozen) > 50_000) == (code == own)
-        looks.append(int(looked))
-    assert 2 * looks[0] < looks[1]
+@pytest.mark.parametrize(
+    ("call", "frozen"),
+    [("import sys; sys.argv = ['reticent', *words]; main()", True), ("main(words)", False)],
+)
+def test_a_call_freezes_what_it_loaded_where_the_process_is_its_own(call: str, frozen: bool) -> None:
+    """Where somebody calls ``main`` with arguments the process is theirs, and stays so."""
+    seen = "print('GC', gc.get_freeze_count() > 50_000, gc.isenabled())"
+    words = "words = 'risk gaussian --noise-multiplier 2'.split()"
+    out = _run(f"import atexit, gc; atexit.register(lambda: {seen}); from reticent.cli import main; {words}; {call}")
+    assert out.partition("GC ")[2].split() == [str(frozen), "True"]
 
 
-@pytest.mark.parametrize("words", [[], ["risk"], ["compare"]])
-def test_bare_calls_list_one_command_per_line(words: list[str], capsys) -> None:
+@pytest.mark.parametrize(
+    ("words", "commands"),
+    [((), len(VERBS)), (("risk",), len(MECHANISMS) + 1), (("compare",), 6)],  # and files; those with a noise, and a run
+)
+def test_bare_calls_list_one_command_per_line(words: tuple[str, ...], commands: int, capsys) -> None:
     _, out, _ = run(capsys, *words)
     lines = out.partition("Commands:\n")[2].splitlines()
-    expected = {
-        (): len(VERBS),
-        ("risk",): len(MECHANISMS) + 1,
-        ("compare",): 6,
-    }  # and a file; those with a noise, a run, and two of anything
-    assert len(lines) == expected[tuple(words)]
+    assert len(lines) == commands
     assert all(line.startswith("  ") and line[2] != " " and len(line) <= 80 for line in lines)
 
 
@@ -114,33 +115,22 @@ def test_every_verb_that_is_listed_exists(verb: str, capsys) -> None:
     assert "--json" in out or "Commands:" in out or verb in ("dashboard", "reproduce")
 
 
-@pytest.mark.parametrize("width", ["80", "40"])
-def test_no_line_is_wider_than_the_terminal_and_no_digit_is_lost(width: str, capsys, monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    words = "risk gaussian --noise-multiplier 1.2345 --adversary membership-game --fpr 0.001 --fpr 0.01 --fpr 0.1"
-    _, out, _ = run(capsys, *words.split(), "--delta", "1e-5", "--delta", "1e-6", "--delta", "1e-12", "--full")
-    assert max(len(line) for line in out.splitlines()) <= int(width)
-    for heading in ("@0.001", "@0.01", "@0.1", "@1e-05", "@1e-06", "@1e-12", "security", "mu"):
-        assert heading in out
-    assert out.count("membership-game replace") + out.count("membership-game bound") >= 2
-
-
-def test_an_infinite_epsilon_says_why(capsys) -> None:
-    _, out, _ = run(capsys, "risk", "gaussian", "--noise-multiplier", "0")
-    out = " ".join(out.split())
-    assert "worst-case: epsilon is inf at delta 1e-05: what gives the record away" in out
-
-
-@pytest.mark.parametrize(
-    "noise", ["1e-300", "1e-160", *(pytest.param(n, marks=pytest.mark.slow) for n in ("1e-29", "1e-12", "1e29"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["1e-29", "1e-12", "1e29"])
 @pytest.mark.parametrize("kind", ["gaussian", "laplace", "dpsgd"])
 def test_extreme_noise_ends_in_an_answer_or_in_one_line(kind: str, noise: str, capsys) -> None:
     more = ["--sample-rate", "0.01", "--steps", "10"] if kind == "dpsgd" else []
-    with pytest.raises(SystemExit) as ended:
-        main(["risk", kind, "--noise-multiplier", noise, "--adversary", "all", *more])
-    output = capsys.readouterr()
-    if ended.value.code == 0:
-        assert "worst-case" in output.out
-    else:
-        assert (ended.value.code, output.err.count("\n")) == (2, 1)
+    code, out, err = run(capsys, "risk", kind, "--noise-multiplier", noise, "--adversary", "all", *more)
+    assert "worst-case" in out if code == 0 else (code, err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["risk", "gaussian", "--noise-multiplier", "1"]])
+def test_a_reader_that_ends_early_is_no_breach(words):
+    """``reticent ... | head`` ended with 1, the exit code of a breach; now as shells say it, 128 and SIGPIPE."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [sys.executable, "-m", "reticent", *words], stdout=writes, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
