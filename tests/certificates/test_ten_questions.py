@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reticent.certificates.build import certify, certify_run, public
+from reticent.certificates.build import certify_run, public
 from reticent.certificates.document.policy import Policy
-from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.document.schema import Declaration
 from reticent.certificates.document.signature import signed
-from reticent.certificates.page.page import render_html
-from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.mechanisms.units import Unit
-from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger, make_sensitivity
+from tests.certificates.making import key_in, of, page_of, policy
 from tests.certificates.test_page import Reader
-from tests.certificates.test_page_answers import DECLARED
 
 PAGE = Path(__file__).parents[2] / "docs/officers/reading.md"
 GUIDE = PAGE.read_text().partition("## Ten questions that the page answers\n")[2].partition("\n## ")[0]
@@ -67,32 +64,23 @@ NEVER = {
 }
 
 
-def policy(most: float) -> Policy:
+def allowing(most: float) -> Policy:
     accepted = ["public-divisor", "poisson-draws", "clipped", "planned-steps", "start-weights", "records-per-person"]
-    limits = [{"measure": "advantage", "at_most": most, "neighbouring": "add-remove"}]
-    return Policy.model_validate(
-        {"schema": "reticent.policy/1", "per": "record", "accept_conditions": accepted, "limits": limits}
-    )
+    limit = {"measure": "advantage", "at_most": most, "neighbouring": "add-remove"}
+    return policy(limit, per="record", accept_conditions=accepted)
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("keys")
-    write_key_pair(folder / "key", folder / "key.pub")
     until = Declaration(subject="a run", created="2026-11-22", expires="2030-01-01")
-    one = DPSGD(2.0, 0.25, 8, records_per_user=1)
-    found: dict[str, Certificate] = {
-        "plan": certify(DPSGD(2.0, 0.25, 8), DECLARED, adversaries=(WorstCase(),)),
-        "run with a policy": public(certify_run(make_ledger(), make_sensitivity(), until, policy=policy(0.001))),
-        "signed, one record each": signed(
-            certify(one, DECLARED, adversaries=(WorstCase(),), policy=policy(0.9)), load_private_key(folder / "key")
-        ),
-        "clients": certify(DPSGD(2.0, 0.25, 8, unit=Unit.CLIENT), DECLARED, adversaries=(WorstCase(),)),
+    one, run = of(DPSGD(2.0, 0.25, 8, records_per_user=1), policy=allowing(0.9)), (make_ledger(), make_sensitivity())
+    found = {
+        "plan": of(DPSGD(2.0, 0.25, 8)),
+        "run with a policy": public(certify_run(*run, until, policy=allowing(0.001))),
+        "signed, one record each": signed(one, key_in(tmp_path_factory.mktemp("keys"))),
+        "clients": of(DPSGD(2.0, 0.25, 8, unit=Unit.CLIENT)),
     }
-    return {
-        name: " ".join(" ".join(Reader(render_html(one).partition("<template")[0]).text).split())
-        for name, one in found.items()
-    }
+    return {kind: " ".join(" ".join(Reader(page_of(document)).text).split()) for kind, document in found.items()}
 
 
 @pytest.mark.parametrize("kind", list(OWN))

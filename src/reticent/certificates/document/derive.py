@@ -169,7 +169,7 @@ def _assessments(
     missing = {result.neighbouring for result in results} - known
     results += [one(WorstCase(), relation) for relation in Neighbouring if relation in missing]
     unsaid = dict.fromkeys(inputs.declared.silent, Status.ASSUMED)
-    by_place = {_place(result): result.vouched(unsaid) for result in results}
+    by_place = {_place(result): result.vouched(unsaid) if unsaid else result for result in results}
     ordered = [by_place[place] for place in sorted(by_place)]
     worst = {r.neighbouring: r for r in ordered if isinstance(r.adversary, WorstCase)}
     for result in ordered:
@@ -203,7 +203,9 @@ def _unanswered(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Itera
     """The relations of attackers that were refused, where nobody answers: nothing is proven for the release."""
     kinds = ((everybody().get(name), reason) for name, reason in inputs.skipped.items())
     refused = (
-        kind for kind, reason in kinds if kind and reason not in (NOT_ASKED, PRIVATE, said(kind.unmeasured or ""))
+        kind
+        for kind, reason in kinds
+        if kind and reason not in (NOT_ASKED, PRIVATE, said(kind.unmeasured or NOT_ASKED))
     )
     for relation in dict.fromkeys(kind.relation for kind in refused):
         if relation not in {record.neighbouring for record in records}:
