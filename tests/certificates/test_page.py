@@ -9,16 +9,20 @@ import re
 from collections.abc import Callable
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import reticent as rt
 from reticent.adversaries import Membership, Mixed, Relaxed
 from reticent.certificates.build import certify, certify_run, public
 from reticent.certificates.check import check
 from reticent.certificates.document.derive import PRIVATE
+from reticent.certificates.document.policy import Policy
 from reticent.certificates.document.schema import Certificate, CitedRelease, Declaration
 from reticent.certificates.document.sentences import even_guess, percent
+from reticent.certificates.document.signature import signed
 from reticent.certificates.page.answers import groups, place
 from reticent.certificates.page.facts import facts, unsupported
 from reticent.certificates.page.page import embedded, first_difference, is_page, render_html
@@ -36,9 +40,9 @@ from reticent.kernel.text import printable
 from reticent.mechanisms import FilteredGaussian, Guarantee, Laplace, MatrixMechanism, RandomisedResponse, Selection
 from reticent.mechanisms.gradients import Gradients
 from reticent.pairs import Geometric
-from tests.certificates.conftest import make_ledger
+from tests.certificates.conftest import make_ledger, make_sensitivity
 from tests.certificates.ledgers import poisson, secure_loop
-from tests.certificates.making import BOTH, DECLARED, RUN, of, of_ledger, page_of
+from tests.certificates.making import BOTH, DECLARED, RUN, of, of_ledger, page_of, policy
 
 HOSTILE = "<script>alert(1)</script></title></template>'&{{ 7*7 }}"
 NAMED = Declaration(subject="s", created="2026-01-01", weights_sha256="ab" * 32)
@@ -171,6 +175,17 @@ def demo() -> Certificate:
     return of(run, *BOTH, declared=Declaration(subject="the demo", created="2026-01-01"))
 
 
+def allowing(most: float) -> Policy:
+    accepted = ["public-divisor", "poisson-draws", "clipped", "planned-steps", "start-weights", "records-per-person"]
+    limit = {"measure": "advantage", "at_most": most, "neighbouring": "add-remove"}
+    return policy(limit, per="record", accept_conditions=accepted)
+
+
+def judged_run() -> Certificate:
+    until = Declaration(subject="a run", created="2026-11-22", expires="2030-01-01")
+    return public(certify_run(make_ledger(), make_sensitivity(), until, policy=allowing(0.001)))
+
+
 DOCUMENTS: dict[str, Callable[[], Certificate]] = {
     "plan": lambda: of(RUN, *BOTH),
     "worst case": lambda: of(RUN),
@@ -185,6 +200,9 @@ DOCUMENTS: dict[str, Callable[[], Certificate]] = {
     "linear head": lambda: of(RUN, WorstCase(), Relaxed(5, gradients=Gradients.LINEAR_HEAD)),
     "no answer": lambda: certify(SAMPLED, DECLARED),
     "demo": demo,
+    "run with a policy": judged_run,
+    "signed": lambda: signed(of(RUN, policy=allowing(0.9)), Ed25519PrivateKey.from_private_bytes(b"k" * 32)),
+    "clients": lambda: of(DPSGD(2.0, 1.0, 8, unit=Unit.CLIENT)),
     "run": lambda: public(certify_run(make_ledger())),
     "schema read off records": read_off,
     "secure loop": lambda: of_ledger(secure_loop()),
@@ -225,6 +243,7 @@ SAYS: dict[str, tuple[str, ...]] = {
         "<dt>Model</dt><dd>not named</dd>",
         "Other certificates of the same model may exist",
         "Stop: can one person have several records?",
+        "no date of expiry was set",
     ),
     "named": (
         f"<dt>Model</dt><dd>fingerprint <code>{'ab' * 8}…</code></dd>",
@@ -247,6 +266,22 @@ SAYS: dict[str, tuple[str, ...]] = {
         "accusations that are right, if 1 in 10 is in the data, independently of others, and nobody is known to "
         "be likelier; without the model 10%",
     ),
+    "run with a policy": (
+        "The issuer’s policy says: no",
+        "Nobody: the document is not signed",
+        "Stop: can one person have several records?",
+        "Checked in the run",
+        "Recorded by",
+        "do not rely on it from",
+    ),
+    "signed": (
+        "The issuer’s policy says: yes",
+        "The owner of this key",
+        "people who contributed more than 1 record",
+        "several people together, such as a family",
+        "The issuer declares: each person contributed",
+    ),
+    "clients": ("No policy is part of this certificate", "people with several clients", "Plan: nobody saw a run."),
     "run": (
         "The noise came from the secure generator of the operating system, and no seed of it was kept.",
         SOURCE,
@@ -271,9 +306,26 @@ NEVER: dict[str, tuple[str, ...]] = {
     "two versions": ("Here, read",),
     "noise": ("policy says", "with this fingerprint", "Nobody checked that.", 'id="secrets"'),
     "hardly any noise": (ASSESSMENT, "at most 100%</td>"),
+    "run with a policy": ("Plan:", "policy says: yes", "No policy is part"),
+    "signed": ("Stop:", "Nobody: the document", "policy says: no"),
+    "clients": ("Stop:", "policy says", "such as a family"),
     "run": ("Plan:", DENIED),
     "loop": ("Looked at",),
 }
+
+
+ON_EVERY_PAGE = (
+    "What each attacker can learn",
+    "How sure",
+    "Taken on trust: nobody checked this",
+    "Who vouches",
+    "fingerprint of the model",
+    "What is not covered",
+    "other uses of the same data, and other models trained on it: risks add up",
+    "Not on this page",
+    "How to check it",
+    "verify.html",
+)
 
 
 @cache
@@ -284,8 +336,20 @@ def document(kind: str) -> Certificate:
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_each_kind_of_document_has_its_words(kind: str) -> None:
     page = page_of(document(kind))
-    assert [text for text in SAYS[kind] if text not in page] == []
+    words = " ".join(" ".join(Reader(page).text).split())
+    assert [text for text in ON_EVERY_PAGE if text not in words] == []
+    assert [text for text in SAYS[kind] if text not in page and text not in words] == []
     assert [text for text in NEVER.get(kind, ()) if text in page] == []
+
+
+def test_the_guide_quotes_what_the_pages_say() -> None:
+    """The ten questions of docs/officers/reading.md: each answer is on the page."""
+    page = (Path(__file__).parents[2] / "docs/officers/reading.md").read_text()
+    guide = page.partition("## Ten questions that the page answers\n")[2].partition("\n## ")[0]
+    assert len(re.findall(r"^\| \d+\. ", guide, re.MULTILINE)) == 10
+    quoted = set(re.findall(r"(?<!\*)\*([^*|]+)\*(?!\*)", " ".join(guide.split())))
+    assert len(quoted) > 15
+    assert quoted - {*ON_EVERY_PAGE, *(text for texts in SAYS.values() for text in texts)} == set()
 
 
 def test_a_question_that_nobody_can_answer_is_checked() -> None:
