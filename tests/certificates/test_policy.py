@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed
-from reticent.adversaries.report import Number
 from reticent.certificates.document.policy import MEASURED, Policy, load_policy
 from reticent.certificates.document.requirements import Check, judged
 from reticent.certificates.document.schema import Certificate, CertifiedAssessment
@@ -24,12 +22,11 @@ from reticent.kernel.errors import ArtifactError
 from reticent.kernel.mechanisms import Gaussian
 from reticent.kernel.proofs import CONDITIONS
 from reticent.kernel.risk.questions import Questions
-from tests.certificates.making import MOST, of, policy, small_certificate, with_first
+from tests.certificates.making import MOST, of, policy, small_certificate
 from tests.cli.calling import run
 
 RELATIONS = ("add-remove", "replace", "zero-out")
 CLAIMS = ("bound", "conditional", "estimate", "empirical")
-Change = Callable[[Certificate], Certificate]
 
 
 @pytest.fixture(scope="module")
@@ -65,87 +62,32 @@ def test_a_limit_holds_at_the_number_and_breaks_beyond_it(certificate: Certifica
     assert str(one.name).startswith(f"worst-case: {limit['measure']}")
 
 
-def without(adversary: str, relation: str) -> Change:
-    return lambda found: found.model_copy(
-        update={"assessments": [a for a in found.assessments if (a.adversary, a.neighbouring) != (adversary, relation)]}
-    )
-
-
-def under(claim: str, **statuses: str) -> Change:
-    """Every attacker with this claim and other conditions."""
-    conditions = [{"key": key.replace("_", "-"), "status": status} for key, status in statuses.items()]
-    update = {"claim": claim, "conditions": conditions}
-    return lambda found: found.model_copy(
-        update={"assessments": [CertifiedAssessment(**one.model_dump() | update) for one in found.assessments]}
-    )
-
-
-def same(found: Certificate) -> Certificate:
-    return found
-
-
 FIELD = {**MOST, "adversary": "attribute", "neighbouring": "replace"}
 MIX, LINE = {**MOST, "adversary": "mixed"}, {**MOST, "adversary": "relaxed"}
-LENGTH = {"accept_conditions": ["fixed-length"]}
-ROWS: dict[str, tuple[Change, dict[str, Any], dict[str, Any], str | None]] = {
-    "the worst case": (same, MOST, {}, None),
-    "a relation that must be there": (
-        same,
-        MOST,
-        {"relations": ["add-remove", "zero-out"]},
-        "under zero-out|\\(zero-out\\)",
-    ),
-    "the worst case of a relation": (
-        without("worst-case", "replace"),
-        FIELD | {"parameters": {"gradient_change": 0.5}},
-        {},
-        "there for add-remove|worst case under replace",
-    ),
-    "another relation": (same, MOST | {"neighbouring": "zero-out"}, {}, "no such assessment|worst case under zero-out"),
-    "another place": (same, {"measure": "tpr", "at": 0.02, "at_most": 0.9}, {}, "does not state it"),
-    "no ledger": (same, MOST, {"ledger": True}, "ledger"),
-    "a warning": (same, MOST, {"forbid_warnings": ["reproducible-noise"]}, None),
-    "other parameters": (same, MIX, {}, "no such assessment of mixed, only with other parameters"),
-    "these parameters": (same, MIX | {"parameters": {"relaxed_probability": 1.0, "dimension": 1}}, {}, None),
-    "one of these parameters": (same, MIX | {"parameters": {"relaxed_probability": 0.9}}, {}, "other parameters"),
-    "what is not named has its default": (same, LINE, {}, "other parameters"),
-    "a dimension": (same, LINE | {"parameters": {"dimension": 2}}, {}, None),
-    "any dimension": (same, LINE | {"parameters": {"dimension": "any"}}, {}, None),
-    "a law that nobody measured": (same, LINE | {"parameters": {"dimension": 2, "directions": MEASURED}}, {}, "other"),
-    "a number is no measurement": (same, FIELD | {"parameters": {"gradient_change": MEASURED}}, {}, "other"),
-    "a number": (same, FIELD | {"parameters": {"gradient_change": 0.5}}, {}, None),
-    "what nobody checked": (same, MOST, {"accept_conditions": []}, r"is 0\.\d+, and rests on clipped \(declared\)"),
-    "what everybody needs": (under("bound", hidden_draws="assumed"), MOST, {"accept_conditions": []}, None),
-    "a condition that nobody knows": (under("bound", something_new="checked"), MOST, {}, "something-new"),
-    "one of two conditions": (
-        under("conditional", fixed_length="assumed", clipped="declared"),
-        MOST,
-        LENGTH,
-        "clipped",
-    ),
-    "the other": (under("conditional", fixed_length="assumed", clipped="declared"), MOST, {}, "fixed-length"),
-    "checked": (under("bound", fixed_length="checked", clipped="declared"), MOST, {}, None),
-    "accepted": (under("conditional", fixed_length="assumed"), MOST, LENGTH, None),
-    "an estimate": (under("estimate"), MOST, {}, "claim is estimate"),
-    "an estimate is no conditional bound": (under("estimate"), MOST | {"claim": "conditional"}, {}, "claim"),
-    "an estimate is enough": (under("estimate"), MOST | {"claim": "estimate"}, {}, None),
-    "a bound is more than an estimate": (under("bound"), MOST | {"claim": "estimate"}, {}, None),
-    "a bound is nothing that was measured": (under("bound"), MOST | {"claim": "empirical"}, {}, "claim"),
-    "a measured number": (under("empirical"), MOST | {"claim": "any"}, {}, None),
-    "a number that is not finite": (
-        lambda found: with_first(found, advantage=Number(value=None, lower=0.5, upper=None)),
-        MOST,
-        {},
-        "finite",
-    ),
+ROWS: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {
+    "the worst case": (MOST, {}, None),
+    "a relation that must be there": (MOST, {"relations": ["zero-out"]}, r"under zero-out|\(zero-out\)|rests on"),
+    "another place": ({"measure": "tpr", "at": 0.02, "at_most": 0.9}, {}, "does not state it"),
+    "no ledger": (MOST, {"ledger": True}, "ledger"),
+    "a warning": (MOST, {"forbid_warnings": ["reproducible-noise"]}, None),
+    "other parameters": (MIX, {}, "no such assessment of mixed, only with other parameters"),
+    "these parameters": (MIX | {"parameters": {"relaxed_probability": 1.0, "dimension": 1}}, {}, None),
+    "one of these parameters": (MIX | {"parameters": {"relaxed_probability": 0.9}}, {}, "other parameters"),
+    "what is not named has its default": (LINE, {}, "other parameters"),
+    "any dimension": (LINE | {"parameters": {"dimension": "any"}}, {}, None),
+    "a law that nobody measured": (LINE | {"parameters": {"dimension": 2, "directions": MEASURED}}, {}, "other"),
+    "a number is no measurement": (FIELD | {"parameters": {"gradient_change": MEASURED}}, {}, "other"),
+    "a number": (FIELD | {"parameters": {"gradient_change": 0.5}}, {}, None),
+    "what nobody checked": (MOST, {"accept_conditions": []}, r"is 0\.\d+, and rests on clipped \(declared\)"),
+    "too weak a claim": (MOST | {"claim": "empirical"}, {}, "the claim is bound, the policy wants empirical"),
 }
-"""A change of the document, a limit, more of the policy, and what the breaches say; None where there is none."""
+"""A limit, more of the policy, and what the breaches say; None where there is none."""
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_policy_allows_what_it_says_and_nothing_else(certificate: Certificate, name: str) -> None:
-    change, limit, more, said = ROWS[name]
-    found = breaches(change(certificate), limit, **more)
+    limit, more, said = ROWS[name]
+    found = breaches(certificate, limit, **more)
     assert (found == []) is (said is None)
     assert all(re.search(said or "", f"{one.name}: {one.detail}") for one in found)
 
@@ -182,7 +124,6 @@ MISTAKES = {
     "a condition that does not exist": ("accept_conditions: [clippd]", "clipped"),
     "a key that is nearly one": ("max_age_day: 3", "did you mean max_age_days"),
     "an age as a text": ("max_age_days: '30'", "max_age_days"),
-    "an age that is true": ("max_age_days: true", "max_age_days"),
     "an age of nothing": ("max_age_days: 0", "max_age_days"),
     "a number for yes": ("ledger: 1", "ledger"),
     "a key twice": ("ledger: true\nledger: false", "the key 'ledger' is repeated"),
@@ -205,17 +146,13 @@ LIMITS = {
     "an advantage of all": ("{measure: advantage, at_most: 1}", "at_most of advantage must be below 1"),
     "no security": ("{measure: bayes_security, at_least: 0}", "at_least of bayes_security must be above 0"),
     "infinite": ("{measure: mu, at_most: .inf}", "at_most"),
-    "true": ("{measure: advantage, at_most: true}", "at_most"),
     "a text": ("{measure: advantage, at_most: '0.1'}", "at_most"),
     "a prior of 1": ("{measure: success, at: 1, at_most: 0.5}", "prior"),
-    "an FPR above 1": ("{measure: tpr, at: 2, at_most: 0.5}", "fpr"),
-    "a delta of 0": ("{measure: epsilon, at: 0, at_most: 0.5}", "delta"),
     "an FPR of 0": ("{measure: ppv, at: [0.1, 0], at_most: 0.5}", "false positive rate above 0"),
     "both ends": ("{measure: advantage, at_most: 0.5, at_least: 0.1}", "takes at_most only"),
     "nobody": ("{measure: advantage, at_most: 0.5, adversary: worstcase}", "did you mean worst-case"),
     "a measure that is nearly one": ("{measure: advantages, at_most: 0.5}", "(did you mean advantage?)"),
     "a relation that is nearly one": ("{measure: mu, at_most: 1, neighbouring: add_remov}", "mean add-remove?"),
-    "no claim": ("{measure: advantage, at_most: 0.5, claim: bounds}", "claim"),
     "no parameter": ("{measure: advantage, at_most: 0.5, parameters: {dimension: 3}}", "parameter of worst-case"),
     "a parameter that is nearly one": (MIXTURE % "relaxed_probabilit: 1.0", "relaxed_probability"),
     "what nobody measures": (MIXTURE % "relaxed_probability: measured", "must be a number"),
@@ -260,8 +197,9 @@ def test_a_policy_with_random_edits_is_read_or_refused_in_one_line(tmp_path: Pat
     assert 0 < read < 40
 
 
+NEW = "something-new"
 KEYS = {"clipped": True, "fixed-length": True, "start-weights": True, "hidden-draws": False}
-"""Conditions, and whether they are open unless checked."""
+"""Conditions, and whether they are open unless checked; what nobody knows is always open."""
 STATUSES = ("checked", "declared", "assumed")
 
 
@@ -273,10 +211,10 @@ def random_document(made: Certificate, rng: random.Random) -> Certificate:
 
 def random_record(made: Certificate, rng: random.Random) -> CertifiedAssessment:
     record = rng.choice(made.assessments)
-    keys = rng.sample(sorted(KEYS), rng.randint(0, 2))
+    keys = rng.sample([*KEYS, NEW], rng.choice([0, 0, 1, 2]))
     changed: dict[str, Any] = {
         "neighbouring": rng.choice(RELATIONS[:2]),
-        "claim": rng.choice(CLAIMS[:3]),
+        "claim": rng.choice(CLAIMS),
         "conditions": [{"key": key, "status": rng.choice(STATUSES)} for key in keys],
         "advantage": {"lower": 0.0, "value": rng.choice([0.1, 0.2, 0.3, None]), "upper": 1.0},
     }
@@ -340,7 +278,8 @@ def good(row: CertifiedAssessment, policy: dict[str, Any], limit: dict[str, Any]
     strong = {"any": set(CLAIMS), "bound": proven, "conditional": proven, "estimate": {*proven, claim}}.get(
         claim, {claim}
     )
-    open_ones = {one.key for one in row.conditions if KEYS[one.key] and one.status != "checked"}
+    keys = {one.key: one.status != "checked" and KEYS.get(one.key) for one in row.conditions}
+    open_ones = {key for key, unchecked in keys.items() if unchecked or key == NEW}
     value = row.advantage.value
     return (
         row.claim in strong
