@@ -543,7 +543,7 @@ MUTANTS = (
     Mutant("public edition: accuracy with all its digits", "publication._utility", Put("round(share, 2)", "share"), NEIGHBOURS + "::test_consent_shows_names_and_two_digits_of_accuracy"),
     Mutant("public edition: the digest instead of the commitment", "publication._data", Put('data.committed("training-data")', "data.content_hash"), NEIGHBOURS + "::test_1001_candidates_and_no_hit"),
     Mutant("public edition: a size that was kept secret", "publication._data", Put("None if hidden else data.dataset_size", "data.dataset_size"), NEIGHBOURS),
-    Mutant("public edition: a public data set by the name of a private one", "_is_public", Drop("and name == ledger.data.name"), NEIGHBOURS + "::test_records_that_only_borrow_a_public_name_are_private"),
+    Mutant("public edition: a public data set by the name of a private one", "_is_public", Drop("and name == ledger.data.name"), NEIGHBOURS + "::test_a_published_data_set_is_named_and_records_that_only_borrow_its_name_are_private"),
     Mutant("opening: another table", "check_opening", Put("sha256_file(data) == opening.table_file", "True"), NEIGHBOURS + "::test_an_opening_opens_what_it_belongs_to_and_nothing_else"),
     Mutant("envelope: the type is signed", "pae", Put('b"DSSEv1 %d %b %d %b" % (len(coded), coded, len(payload), payload)', 'b"DSSEv1 %d %b" % (len(payload), payload)'), ENVELOPE),
     Mutant("envelope: another spelling of the same bytes", "envelope._decoded", Put("base64.b64encode(found).decode() != text", "False"), ENVELOPE + "::test_an_envelope_that_was_touched_is_refused"),

@@ -203,9 +203,7 @@ def _unanswered(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Itera
     """The relations of attackers that were refused, where nobody answers: nothing is proven for the release."""
     kinds = ((everybody().get(name), reason) for name, reason in inputs.skipped.items())
     refused = (
-        kind
-        for kind, reason in kinds
-        if kind and reason not in (NOT_ASKED, PRIVATE, said(kind.unmeasured or NOT_ASKED))
+        kind for kind, reason in kinds if kind and reason not in (NOT_ASKED, PRIVATE, said(kind.unmeasured or ""))
     )
     for relation in dict.fromkeys(kind.relation for kind in refused):
         if relation not in {record.neighbouring for record in records}:
