@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -18,7 +18,6 @@ import pytest
 
 from reticent.auditing import Scores, audit
 from reticent.certificates.build import certify, certify_run, public
-from reticent.certificates.document.policy import Policy
 from reticent.certificates.document.requirements import judged
 from reticent.certificates.document.schema import Certificate, Declaration, RequirementRecord
 from reticent.certificates.document.signature import signed
@@ -26,13 +25,11 @@ from reticent.certificates.page.audit_page import render_audit
 from reticent.certificates.page.figures import audit_figure, svg
 from reticent.certificates.page.language import language_of
 from reticent.certificates.page.page import render_html
-from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.languages import languages
-from reticent.records.ledger import RunLedger
-from reticent.signing.keys import load_private_key, write_key_pair
 from tests.certificates.conftest import make_ledger
+from tests.certificates.making import DECLARED, key_in, of, policy
 
 CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
@@ -67,74 +64,49 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
+CLINIC = Declaration(
+    subject="Tumour model 3",
+    created="2026-11-22",
+    issuer="Clinic North, data office",
+    purpose="triage of tumours",
+    expires="2027-11-01",
+)
+LIMITS = (
+    {"measure": "success", "at": 0.5, "at_most": 0.65},
+    {"measure": "epsilon", "at": 1e-5, "at_most": 3},
+    {"measure": "tpr", "at": 0.01, "at_most": 0.05},
+)
+LONGEST = ("persons", "judged")
+"""Of one record each; and with a policy that is not met, and a signature: the longest pages that are usual."""
+
+
 @pytest.fixture(scope="module")
 def pages(certificate: Certificate, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    declared = Declaration(subject=LONG, created="2026-11-22", issuer=LONG, purpose=LONG)
-    hostile = certify(Gaussian(0.7), declared, adversaries=(WorstCase(),))
+    said = Declaration(subject=LONG, created="2026-11-22", issuer=LONG, purpose=LONG)
     rng = np.random.default_rng(1)
     claims = {"mu 1": GaussianTradeOff(1.0), TURNED: GaussianTradeOff(2.0)}
     report = audit(Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": TURNED, "seed": 1}), claims)
+    run, shown = make_ledger(), public(certificate)
+    one_each = {"config": {**run.config, "records_per_user": 1}, "records_per_user": 1}
+    asked = [{**limit, "neighbouring": relation} for relation in ("add-remove", "replace") for limit in LIMITS]
+    wanted = policy(*asked, per="record", ledger=True)
+    met = [RequirementRecord(name=one.name, passed=one.passed, detail=one.detail) for one in judged(shown, wanted)]
+    refused = shown.model_copy(update={"policy": wanted, "requirements": tuple(met)})
     longest = {
-        "persons": public(certify_run(of_persons(), None, declared_by_a_clinic())),
-        "judged": judged_and_signed(public(certificate), ["add-remove"], tmp_path_factory.mktemp("keys")),
-        "limits": judged_and_signed(public(certificate), ["add-remove", "replace"], tmp_path_factory.mktemp("keys")),
+        "persons": public(certify_run(run.model_copy(update=one_each).sealed(), None, CLINIC)),
+        "judged": signed(refused, key_in(tmp_path_factory.mktemp("keys"))),
     }
+    plan = certify(DPSGD(1.1, 0.01, 1000, batch_size=64, dataset_size=6400), DECLARED)
     return {
         "audit": render_audit(report, svg(audit_figure(report, claims)), private=True),
-        "public": render_html(public(certificate)),
+        "public": render_html(shown),
         "complete": render_html(certificate),
-        "hostile": render_html(hostile),
-        "german": render_html(public(certificate), language_of("de")),
-        "french": render_html(public(certificate), language_of("fr")),
-        "plan": render_html(public(planned())),
-        **{
-            f"{kind}-{code}": render_html(document, language_of(code))
-            for kind, document in longest.items()
-            for code in languages()
-        },
+        "hostile": render_html(of(Gaussian(0.7), declared=said)),
+        "german": render_html(shown, language_of("de")),
+        "french": render_html(shown, language_of("fr")),
+        "plan": render_html(public(plan)),
+        **{f"{kind}-{code}": render_html(longest[kind], language_of(code)) for kind in LONGEST for code in languages()},
     }
-
-
-def planned() -> Certificate:
-    """A plan, with all that people can ask of one."""
-    run = DPSGD(1.1, 0.01, 1000, batch_size=64, dataset_size=6400)
-    return certify(run, Declaration(subject="parameters that are declared", created="2026-11-22"))
-
-
-def of_persons() -> RunLedger:
-    """A run with one record of each person."""
-    run = make_ledger()
-    run = run.model_copy(update={"config": {**run.config, "records_per_user": 1}, "records_per_user": 1})
-    return run.sealed()
-
-
-def declared_by_a_clinic() -> Declaration:
-    return Declaration(
-        subject="Tumour model 3",
-        created="2026-11-22",
-        issuer="Clinic North, data office",
-        purpose="triage of tumours",
-        expires="2027-11-01",
-    )
-
-
-def judged_and_signed(certificate: Certificate, relations: Sequence[str], folder: Path) -> Certificate:
-    """The same document with a policy that it does not meet, and a signature: the longest page that is usual."""
-    limits = [
-        {**limit, "neighbouring": relation}
-        for relation in relations
-        for limit in (
-            {"measure": "success", "at": 0.5, "at_most": 0.65},
-            {"measure": "epsilon", "at": 1e-5, "at_most": 3},
-            {"measure": "tpr", "at": 0.01, "at_most": 0.05},
-        )
-    ]
-    policy = Policy.model_validate({"schema": "reticent.policy/1", "per": "record", "ledger": True, "limits": limits})
-    found = judged(certificate, policy)
-    said = tuple(RequirementRecord(name=one.name, passed=one.passed, detail=one.detail) for one in found)
-    write_key_pair(folder / "key", folder / "key.pub")
-    whole = certificate.model_copy(update={"policy": policy, "requirements": said})
-    return signed(whole, load_private_key(folder / "key"))
 
 
 @pytest.fixture
@@ -184,7 +156,7 @@ def test_axe_finds_nothing_serious(opened: Any, name: str, width: int, scheme: s
 
 @pytest.mark.parametrize(
     "name",
-    ["public", "plan", *(f"{kind}-{code}" for kind in ("persons", "judged", "limits") for code in languages())],
+    ["public", "plan", *(f"{kind}-{code}" for kind in LONGEST for code in languages())],
 )
 def test_it_prints_on_two_sheets_with_a_foot_and_nothing_cut(opened: Any, tmp_path: Path, name: str) -> None:
     reader = pytest.importorskip("pypdf", reason="needs pypdf: pip install 'reticent[browser]'")

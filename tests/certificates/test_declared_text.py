@@ -9,63 +9,44 @@ import pytest
 from pydantic import ValidationError
 
 import reticent as rt
-from reticent.certificates.build import certify
 from reticent.certificates.document.declared_text import declarable
 from reticent.certificates.document.requirements import Check
 from reticent.certificates.document.schema import Declaration
 from reticent.certificates.gate_report import junit, markdown, plain
 from reticent.certificates.page.page import render_html
-from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.mechanisms import Gaussian
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
+from tests.certificates.making import of
 
 IMITATION = "Whoever tries to find out whether a given record was used: a coin flip becomes at most 50.1%."
-
 HONEST = (
-    "a run",
     "DP-SGD run on breast-cancer",
     "Krebsregister Zürich, Modell 3 (2026)",
     "Μοντέλο νοσοκομείου",
-    "модель клиники",
+    "модель сахара и роста",
     "癌症登録モデル",
     "모델 3",
     "50% < 60% & <b>bold</b>",
-    "naïve",
     "l'hôpital d’Évreux, modèle de l'été",
-    "модель сахара и роста",
-    "Αγορά 3",
 )
 DISHONEST = {
     "two lines": "a run\nSigned by everybody",
-    "carriage return": "a run\rSigned",
     "line separator": "a run\u2028Signed",
     "right to left": "a run \u202egnp.exe",
-    "isolate": "a \u2066run\u2069",
-    "zero width": "a\u200brun",
-    "soft hyphen": "a\u00adrun",
     "no break space": "a\u00a0run",
-    "wide space": "a\u3000run",
     "hangul filler": "a run\u3164",
-    "choseong filler": "a\u115frun",
     "braille blank": "a\u2800run",
     "combining mark": "a r\u0336un",
     "accent apart": "nai\u0308ve",
     "enclosing mark": "a run\u20dd",
     "cyrillic in latin": "а run",
-    "greek in latin": "a rυn",
     "full width": "ａ ｒｕｎ",
-    "mathematical": "𝐚 𝐫𝐮𝐧",
-    "tag characters": "a run\U000e0041",
     "private use": "a run\ue000",
-    "escape": "a run\x1b[2J",
     "empty": "",
-    "blank": " ",
     "blank at the end": "a run ",
     "too long": "x" * 301,
     "closes its quotation mark": 'a run" is safe, and "so is all',
-    "curly": "a run” is safe. “So is all",
-    "low": "ein Lauf“ ist sicher. „Auch",
     "French": "un modèle » est sûr. « Ainsi",
     "double prime": "a run\u2033 is safe",
     "doubled modifier": "a run\u02ee is safe",
@@ -73,43 +54,41 @@ DISHONEST = {
     "two single ones": "a run'' is safe, and ''so is all",
     "two curly single ones": "a run’’ is safe",
     "whole word of Cyrillic that looks Latin": "\u0430\u0441\u0441\u0435\u0440\u0443",
-    "capitals": "\u0405\u0410\u0420 3: \u041e\u041a",
     "whole word of Greek that looks Latin": "\u039d\u039f \u03a1\u0399\u039d",
     "whole word of Armenian that looks Latin": "\u0570\u0578\u057d\u057d\u0585",
 }
 
 
-@pytest.mark.parametrize("text", HONEST)
-def test_plain_words_of_any_script_may_be_declared(text: str) -> None:
-    assert declarable(text) == text
-    assert Declaration(subject=text, created="2026-11-22", issuer=text, purpose=text).subject == text
+def test_plain_words_of_any_script_may_be_declared() -> None:
+    for text in HONEST:
+        assert declarable(text) == text
+        assert Declaration(subject=text, created="2026-11-22", issuer=text, purpose=text).subject == text
 
 
 @pytest.mark.parametrize("name", DISHONEST)
-@pytest.mark.parametrize("field", ["subject", "issuer", "purpose"])
-def test_text_that_is_not_what_it_looks_like_is_refused(name: str, field: str) -> None:
-    with pytest.raises(ValidationError):
-        Declaration(**{"subject": "a run", "created": "2026-11-22", field: DISHONEST[name]})
+def test_text_that_is_not_what_it_looks_like_is_refused(name: str) -> None:
+    for field in ("subject", "issuer", "purpose"):
+        with pytest.raises(ValidationError):
+            Declaration(**{"subject": "a run", "created": "2026-11-22", field: DISHONEST[name]})
 
 
 def test_a_subject_that_imitates_a_headline_is_shown_as_declared() -> None:
     said = Declaration(subject=IMITATION, created="2026-11-22", issuer=IMITATION, purpose=IMITATION)
-    certificate = certify(Gaussian(2.0), said, adversaries=(WorstCase(),))
+    certificate = of(Gaussian(2.0), declared=said)
     page = render_html(certificate).split("<template")[0]
     for tag in ("h1", "h2", "title"):
-        for words in re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", page):
-            assert IMITATION not in words
+        assert not [words for words in re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", page) if IMITATION in words]
     words = f'<dd>“{IMITATION}” <span class="small">(the issuer’s words)</span></dd>'
     assert page.count(IMITATION) == page.count(words) == 3
     assert certificate.headline in page
     assert repr(certificate).startswith(certificate.headline.split(".")[0])
     assert f'declared to be of "{IMITATION[:40]}' in " ".join(repr(certificate).split())
+    assert not [line for line in plain(certificate, []) if line.startswith(IMITATION)]
 
 
 def test_a_subject_that_nobody_gave_is_not_said_to_be_the_issuers() -> None:
     """Ours stand where the issuer gives none: of parameters, a loop, several releases and a run."""
-    plan = rt.Gaussian(2.0)
-    named = {"publish": ("names",)}
+    plan, named = rt.Gaussian(2.0), {"publish": ("names",)}
     for what, how in ((plan, {}), (poisson(), {}), ([plan, plan], {}), (make_ledger(), {}), (make_ledger(), named)):
         for subject in (None, "our model"):
             document = rt.certify(what, subject=subject, **how).certificate
@@ -117,12 +96,6 @@ def test_a_subject_that_nobody_gave_is_not_said_to_be_the_issuers() -> None:
             for text in (*report, repr(document)):
                 assert bool(re.search("declares|declared to be", text)) is (subject is not None)
             assert ("the issuer’s words" in render_html(document)) is (subject is not None)
-
-
-def test_gate_says_its_verdict_and_headline_before_declared_words() -> None:
-    said = Declaration(subject=IMITATION, created="2026-11-22")
-    lines = plain(certify(Gaussian(2.0), said, adversaries=(WorstCase(),)), [])
-    assert not [line for line in lines if line.startswith(IMITATION)]
 
 
 FOREIGN = (
@@ -144,14 +117,14 @@ def test_what_markdown_would_link_is_kept_apart(text: str) -> None:
     """Places that show Markdown make links of addresses, people, issues and commits in plain text."""
     reader = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table")
     assert LINKED.search(text)
-    certificate = certify(Gaussian(2.0), Declaration(subject=text, created="2026-11-22"), adversaries=(WorstCase(),))
+    certificate = of(Gaussian(2.0), declared=Declaration(subject=text, created="2026-11-22"))
     tokens = reader.parse(markdown(certificate, [Check(text, False, text)], [text]))
-    lines = [one for one in tokens if text in "".join(_shown(one)).replace("\u200b", "")]
+    lines = [one for one in tokens if text in "".join(shown(one)).replace("\u200b", "")]
     assert len(lines) == 4
     for line in lines:
-        assert not LINKED.search("".join(_shown(line)))
+        assert not LINKED.search("".join(shown(line)))
         assert {inside.type for inside in line.children} == {"text"}
 
 
-def _shown(token: Any) -> list[str]:
+def shown(token: Any) -> list[str]:
     return [inside.content for inside in token.children or ()]

@@ -7,13 +7,16 @@ import errno
 import fcntl
 import json
 import os
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import reticent as rt
 from reticent.certificates.build import certify_run, public
-from reticent.certificates.document.schema import Declaration
+from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.certificates.register import Opened, enter, open_register, read_register
 from reticent.facts.start_weights import start_at
 from reticent.facts.steps import Source
@@ -21,6 +24,7 @@ from reticent.io import files
 from reticent.kernel.errors import ArtifactError, ParameterError
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import poisson
+from tests.certificates.making import of, of_ledger
 
 NOW = "2026-11-23T08:00:00Z"
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2))
@@ -28,14 +32,17 @@ CONSENTS = {"a run": (), "the run": ("names",)}
 OPENED = Opened(data="clinic", budget="advantage=0.4", neighbouring="add-remove")
 
 
-def certificate(noise: float):
-    return rt.certify(
-        rt.Gaussian(noise), subject=f"noise {noise}", created="2026-01-01", adversary="worst-case"
-    ).certificate
+TRUSTED = [KEY.public_key()]
+
+
+@cache
+def certificate(noise: float) -> Certificate:
+    said = Declaration(subject=f"noise {noise}", created="2026-01-01")
+    return of(rt.Gaussian(noise), declared=said)
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> Path:
     path = tmp_path / "register"
     open_register(path, OPENED, NOW, KEY)
     for noise in (2.0, 3.0):
@@ -43,8 +50,16 @@ def path(tmp_path):
     return path
 
 
-def test_all_releases_together(path) -> None:
-    register = read_register(path, [KEY.public_key()])
+def refused(path: Path, complaint: str, noise: float, **more: Any) -> None:
+    """A release that is not entered leaves the file as it was."""
+    before = path.read_bytes()
+    with pytest.raises((ArtifactError, ParameterError), match=complaint):
+        enter(path, certificate(noise), NOW, more.pop("key", KEY), **more)
+    assert path.read_bytes() == before
+
+
+def test_all_releases_together(path: Path) -> None:
+    register = read_register(path, TRUSTED)
     both = rt.Ledger((rt.Gaussian(2.0), rt.Gaussian(3.0)))
     assert register.spent() == pytest.approx(rt.advantage(both), rel=1e-12, abs=0)
     assert register.left(register.spent()) == "advantage 0.2362 of 0.4: 0.1638 is left"
@@ -52,45 +67,40 @@ def test_all_releases_together(path) -> None:
     assert not register.holds(certificate(4.0))
 
 
-def test_what_nobody_stated_of_a_release_is_said(tmp_path) -> None:
+def test_what_nobody_stated_of_a_release_is_said(tmp_path: Path) -> None:
     """The sum is no kinder to silence than a gate: the page's stop sign, and each loop that states no plan or start."""
     start = start_at("ab" * 32, "random", Source.SEEN)[0].model_dump(mode="json")
     stated = {"records_per_user": 1, "facts": {"planned-steps": {"steps": 12, "stop_at": None}}, "start": start}
     for number, facts in enumerate(({}, {"records_per_user": 1}, stated)):
         open_register(tmp_path / str(number), OPENED, NOW, KEY)
-        loop = rt.certify(poisson(**facts)).certificate
-        entered = enter(tmp_path / str(number), loop, NOW, KEY, anyway=True)
+        entered = enter(tmp_path / str(number), of_ledger(poisson(**facts)), NOW, KEY, anyway=True)
         said = " ".join(entered.reservations())
         assert ("Stop: can one person" in said) is (not facts)
         assert ("planned-steps and start-weights of release 1" in said) is (facts is not stated)
-        assert read_register(tmp_path / str(number), [KEY.public_key()]).entries == entered.entries
+        assert read_register(tmp_path / str(number), TRUSTED).entries == entered.entries
 
 
-def test_the_budget_stops_a_release_that_is_not_out_yet(path) -> None:
-    size = path.stat().st_size
-    with pytest.raises(ParameterError, match="within the budget"):
-        enter(path, certificate(1.0), NOW, KEY)
-    with pytest.raises(ArtifactError, match="entered already"):
-        enter(path, certificate(2.0), NOW, KEY)
-    assert path.stat().st_size == size
+def test_the_budget_stops_a_release_that_is_not_out_yet(path: Path) -> None:
+    refused(path, "within the budget", 1.0)
+    refused(path, "entered already", 2.0)
     over = enter(path, certificate(1.0), NOW, KEY, anyway=True)
     assert "too much" in over.left(over.spent())
-    assert read_register(path, [KEY.public_key()]).head == over.head
+    assert read_register(path, TRUSTED).head == over.head
 
 
 @pytest.fixture(scope="module")
-def run():
+def run() -> list[Certificate]:
     """Certificates of one run: two of what its issuer consents to, and the public edition of each."""
     said = [Declaration(subject=name, created="2026-11-23", publishes=given) for name, given in CONSENTS.items()]
     both = [certify_run(make_ledger(), declared=one) for one in said]
     return [*both, *map(public, both)]
 
 
-@pytest.mark.parametrize("first", range(4))
-def test_a_run_is_entered_once(path, run, first: int) -> None:
+@pytest.mark.parametrize("first", [0, 3])
+def test_a_run_is_entered_once(path: Path, run: list[Certificate], first: int) -> None:
     """Another certificate or edition of it has another content hash, and would be paid for again."""
     enter(path, run[first], NOW, KEY, anyway=True)
-    register = read_register(path, [KEY.public_key()])
+    register = read_register(path, TRUSTED)
     for number, one in enumerate(run):
         assert register.holds(one) == (number % 2 == first % 2)
         again = "this certificate" if number % 2 == first % 2 else "line 4: a certificate of the same run"
@@ -104,129 +114,108 @@ def edited(line: bytes, before: bytes, after: bytes) -> bytes:
     return json.dumps({**sealed, "payload": base64.b64encode(payload).decode()}).encode() + b"\n"
 
 
-def test_lines_that_were_tampered_with(path) -> None:
+def test_lines_that_were_tampered_with(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
-    changed = edited(lines[1], b"noise 2.0", b"noise 9.0")
-    last = edited(lines[2], b"noise 3.0", b"noise 9.0")  # nothing follows that would name its hash
-    assert last != lines[2] != changed != lines[1]
+    opened, first, second = lines
+    changed = edited(first, b"noise 2.0", b"noise 9.0")
+    last = edited(second, b"noise 3.0", b"noise 9.0")  # nothing follows that would name its hash
+    assert last != second != changed != first
     for wrong in (
-        lines[:1] + lines[2:],
-        [lines[0], lines[2], lines[1]],
-        [lines[0], changed, lines[2]],
-        [lines[0], lines[1], last],
-        lines[1:],
-        [*lines, lines[2]],
+        [opened, second],
+        [opened, second, first],
+        [opened, changed, second],
+        [opened, first, last],
+        [first, second],
+        [*lines, second],
         [*lines, b"{}\n"],
+        [opened, first[:40], second],
+        [opened, first[:40] + b"\n", second],
+        [opened[:40]],
         [],
     ):
         path.write_bytes(b"".join(wrong))
         with pytest.raises(ArtifactError):
-            read_register(path, [KEY.public_key()])
-
-
-def torn(path, kept: int = 40) -> bytes:
-    """The last line as a kill or a full disk leaves it."""
-    whole = path.read_bytes()
-    before = whole[: whole[:-1].rfind(b"\n") + 1]
-    path.write_bytes(whole[: len(before) + kept])
-    return before
+            read_register(path, TRUSTED)
 
 
 @pytest.mark.parametrize("kept", [1, 40, 400])
-def test_a_torn_line_counts_for_nothing_and_gives_way(path, kept: int) -> None:
-    """It ended ``add``, ``show`` and ``gate`` until somebody repaired it by hand."""
-    before = torn(path, kept)
-    register = read_register(path, [KEY.public_key()])
+def test_a_torn_line_counts_for_nothing_and_gives_way(path: Path, kept: int) -> None:
+    """As a kill or a full disk leaves it: it ended ``add``, ``show`` and ``gate`` until somebody mended it."""
+    whole = path.read_bytes()
+    before = whole[: whole[:-1].rfind(b"\n") + 1]
+    path.write_bytes(whole[: len(before) + kept])
+    register = read_register(path, TRUSTED)
     assert (register.torn, len(register.entries)) == (True, 1)
     assert not register.holds(certificate(3.0))
     again = enter(path, certificate(3.0), NOW, KEY)
-    assert read_register(path, [KEY.public_key()]) == again
+    assert read_register(path, TRUSTED) == again
     assert path.read_bytes().startswith(before)
     path.write_bytes(path.read_bytes() + b"\0" * 100)  # as a power cut leaves it
-    assert read_register(path, [KEY.public_key()]).torn
+    assert read_register(path, TRUSTED).torn
 
 
-def test_a_last_line_without_its_end_is_a_line(path) -> None:
+def test_a_last_line_without_its_end_is_a_line(path: Path) -> None:
     """An editor that takes the end away must not take away the release."""
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
-    register = read_register(path, [KEY.public_key()])
+    register = read_register(path, TRUSTED)
     assert (register.torn, len(register.entries)) == (False, 2)
     enter(path, certificate(9.0), NOW, KEY)
-    assert len(read_register(path, [KEY.public_key()]).entries) == 3
+    assert len(read_register(path, TRUSTED).entries) == 3
 
 
-def test_a_line_torn_in_the_middle_is_refused(path) -> None:
-    lines = path.read_bytes().splitlines(keepends=True)
-    for wrong in ([lines[0], lines[1][:40], lines[2]], [lines[0], lines[1][:40] + b"\n", lines[2]], [lines[0][:40]]):
-        path.write_bytes(b"".join(wrong))
-        with pytest.raises(ArtifactError):
-            read_register(path, [KEY.public_key()])
-
-
-def test_a_full_disk_leaves_what_was_there(path, tmp_path, monkeypatch) -> None:
+def test_a_full_disk_leaves_what_was_there(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``open`` left an empty file, which nothing could open again, and ``add`` half a line."""
-    before = path.read_bytes()
     strike = iter([OSError(errno.ENOSPC, "No space left on device")] * 2)
 
     def full(descriptor: int) -> None:
         raise next(strike)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ArtifactError, match="No space left"):
-        enter(path, certificate(9.0), NOW, KEY)
+    refused(path, "No space left", 9.0)
     with pytest.raises(ArtifactError, match="No space left"):
         open_register(tmp_path / "new", OPENED, NOW, KEY)
-    assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_who_holds_the_register_for_long_is_named(path, monkeypatch) -> None:
+def test_who_holds_the_register_for_long_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever may read the file can lock it; ``add`` hung without a word."""
     monkeypatch.setattr(files.time, "sleep", lambda _: None)
     with path.open() as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(ArtifactError, match="another process holds it"):
-            enter(path, certificate(9.0), NOW, KEY)
+        refused(path, "another process holds it", 9.0)
     enter(path, certificate(9.0), NOW, KEY)
 
 
-def test_an_old_copy_does_not_reach_the_head(path) -> None:
-    old, register = path.read_bytes(), read_register(path, [KEY.public_key()])
+def test_an_old_copy_does_not_reach_the_head(path: Path) -> None:
+    old, register, cut = path.read_bytes(), read_register(path, TRUSTED), "lines were cut off, or it is an old copy"
     new = enter(path, certificate(9.0), NOW, KEY)
-    assert new.reaches(register.head)
-    assert new.reaches(new.head)
-    assert not new.reaches("0" * 64)
+    assert [new.reaches(head) for head in (register.head, new.head, "0" * 64)] == [True, True, False]
     path.write_bytes(old)
-    assert not read_register(path, [KEY.public_key()]).reaches(new.head)
-    for ask in (
-        lambda: read_register(path, [KEY.public_key()], new.head),
-        lambda: enter(path, certificate(8.0), NOW, KEY, head=new.head),
-    ):
-        with pytest.raises(ArtifactError, match="lines were cut off, or it is an old copy"):
-            ask()
-    assert path.read_bytes() == old
+    assert not read_register(path, TRUSTED).reaches(new.head)
+    with pytest.raises(ArtifactError, match=cut):
+        read_register(path, TRUSTED, new.head)
+    refused(path, cut, 8.0, head=new.head)
     assert enter(path, certificate(8.0), NOW, KEY, head=register.head).reaches(register.head)
 
 
-def test_only_keys_that_are_trusted(path) -> None:
+def test_only_keys_that_are_trusted(path: Path) -> None:
     with pytest.raises(ArtifactError, match="trusted"):
         read_register(path, [OTHER.public_key()])
+    refused(path, "trusted", 5.0, key=OTHER)
+    enter(path, certificate(5.0), NOW, OTHER, TRUSTED)
     with pytest.raises(ArtifactError, match="trusted"):
-        enter(path, certificate(5.0), NOW, OTHER)
-    enter(path, certificate(5.0), NOW, OTHER, [KEY.public_key()])
-    with pytest.raises(ArtifactError, match="trusted"):
-        read_register(path, [KEY.public_key()])
-    assert len(read_register(path, [KEY.public_key(), OTHER.public_key()]).entries) == 3
+        read_register(path, TRUSTED)
+    assert len(read_register(path, [*TRUSTED, OTHER.public_key()]).entries) == 3
 
 
-def test_opened_once(path, tmp_path) -> None:
+def test_opened_once(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="opened once"):
         open_register(path, OPENED, NOW, KEY)
     with pytest.raises(ParameterError, match="target"):
         open_register(tmp_path / "new", OPENED.model_copy(update={"budget": "three"}), NOW, KEY)
 
 
-def test_releases_certified_together(tmp_path) -> None:
+def test_releases_certified_together(tmp_path: Path) -> None:
     found = rt.certify([rt.Gaussian(2.0), rt.Gaussian(3.0)], created="2026-01-01", adversary="worst-case")
     assert found.certificate.declared.subject == "2 releases from the same records"
     assert found.certificate.mechanism["kind"] == "ledger"

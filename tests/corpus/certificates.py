@@ -18,8 +18,7 @@ import yaml
 from reticent.certificates.document.rounding import leaves
 from reticent.kernel.errors import ReticentError
 from reticent.kernel.messages import from_json, is_message, said, to_json
-from tests.certificates.edits import Edit, read
-from tests.certificates.forging import document_of, resealed
+from tests.certificates.edits import Edit, document_of, read, resealed
 from tests.corpus.assessments import MECHANISMS
 from tests.corpus.case import Case
 from tests.corpus.project import called, of_json, words_of_page

@@ -20,7 +20,7 @@ from reticent.mechanisms import FilteredGaussian, Guarantee, MatrixMechanism, On
 from reticent.samplers import AllocatedOnce, RandomAllocation
 
 pytestmark = pytest.mark.usefixtures("coarse")
-GAMES, EPSILONS = 40_000, (0.0, 0.3, 1.0)
+GAMES, EPSILONS = 20_000, (0.0, 0.3, 1.0)
 Training = Callable[[np.random.Generator, bool], np.ndarray]
 
 

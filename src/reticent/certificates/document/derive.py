@@ -169,7 +169,7 @@ def _assessments(
     missing = {result.neighbouring for result in results} - known
     results += [one(WorstCase(), relation) for relation in Neighbouring if relation in missing]
     unsaid = dict.fromkeys(inputs.declared.silent, Status.ASSUMED)
-    by_place = {_place(result): result.vouched(unsaid) for result in results}
+    by_place = {_place(result): result.vouched(unsaid) if unsaid else result for result in results}
     ordered = [by_place[place] for place in sorted(by_place)]
     worst = {r.neighbouring: r for r in ordered if isinstance(r.adversary, WorstCase)}
     for result in ordered:

@@ -87,7 +87,7 @@ def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, ledger: Witn
         measured = any(parameter.measured for parameter in parameters_of(kind_of(name)))
         return certificate.edition is Edition.PUBLIC and measured
     kind = kind_of(name)
-    return reason in (NOT_ASKED, said(kind.unmeasured or "")) or reason in _refusals(
+    return reason in (NOT_ASKED, said(kind.unmeasured or NOT_ASKED)) or reason in _refusals(
         kind, certificate, mechanism, ledger
     )
 
