@@ -76,6 +76,8 @@ def test_a_comparison_begins_with_a_prompt() -> None:
     both = asked("compare", panel="compare", pinned="noise_multiplier=2")["parts"]
     assert both["compared"].startswith("B reveals more than A")
     assert both["compare-table"]
+    alike = asked("compare", panel="compare", noise_multiplier="0.9", pinned="noise_multiplier=0.9")["parts"]
+    assert (alike["compared"], alike["message"]) == ("A and B are alike for the worst case.", "")
 
 
 def made(noise: float, subject: str = "a") -> Certificate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl
 
 import pytest
 
@@ -140,22 +140,29 @@ def test_what_is_beyond_all_use_is_refused(settings: dict[str, str], error: type
 
 
 @pytest.mark.parametrize(
-    ("panel", "said", "field"),
+    ("panel", "said", "field", "line"),
     [
-        *((panel, {"noise_multiplier": "1e-300"}, "noise_multiplier") for panel in ("explore", "calibrate", "compare")),
-        ("explore", {"fpr": "2"}, "fpr"),
-        ("explore", {"epsilon": "-1"}, "epsilon"),
-        ("explore", {"guesses": "3"}, "guesses"),
-        ("explore", {"prior": "0.5; x"}, "prior"),
-        ("calibrate", {"target": "epsilon", "goal": "-1"}, "goal"),
-        ("calibrate", {"target": "epsilon", "goal": "1", "place": "7"}, "place"),
-        ("calibrate", {"target": "ppv", "goal": "0.4", "place": "0.1"}, "place"),
-        ("calibrate", {"mechanism": "laplace", "unknown": "sample-rate"}, "unknown"),
+        ("explore", "noise_multiplier=1e-300", "noise_multiplier", "Noise multiplier must be"),
+        ("calibrate", "noise_multiplier=nan", "noise_multiplier", "Noise multiplier must be"),
+        ("compare", "noise_multiplier=", "noise_multiplier", "Noise multiplier must be"),
+        ("explore", "records_per_user=1,5", "records_per_user", "Records per person must be"),
+        ("explore", "fpr=2", "fpr", ""),
+        ("explore", "epsilon=-1", "epsilon", ""),
+        ("explore", "guesses=3", "guesses", ""),
+        ("explore", "prior=0.5;x", "prior", ""),
+        ("calibrate", "goal=abc", "goal", "The target must be"),
+        ("calibrate", "target=success&goal=0.2&place=0.5", "goal", "The target must be a number above 0.5"),
+        ("calibrate", "target=epsilon&goal=-1", "goal", "The target must be"),
+        ("calibrate", "target=epsilon&goal=1&place=7", "place", ""),
+        ("calibrate", "target=ppv&goal=0.4&place=0.1", "place", ""),
+        ("calibrate", "mechanism=laplace&unknown=sample-rate", "unknown", ""),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_and_marked_where_it_is(panel: str, said: dict[str, str], field: str) -> None:
-    found = asked(panel, panel=panel, **said)
+def test_what_is_wrong_is_said_in_one_line_and_marked_where_it_is(panel: str, said: str, field: str, line: str) -> None:
+    found = asked(panel, panel=panel, **dict(parse_qsl(said, keep_blank_values=True)))
+    message = found["parts"]["message"]
     assert found["field"] == field
-    assert found["parts"]["message"]
-    assert "\n" not in found["parts"]["message"]
+    assert message.startswith(line)
+    assert message
+    assert "\n" not in message
     assert not any(value for name, value in found["parts"].items() if name.endswith(("cards", "table", "python")))

@@ -41,8 +41,8 @@ def test_the_fields_of_a_law_are_seen_where_it_is_chosen() -> None:
 
 def test_the_server_says_where_sliders_lie() -> None:
     """The page's script read numbers by itself, too."""
-    numbers = asked("explore", noise_multiplier="1,5", sample_rate="10%", steps="x")["numbers"]
-    assert (numbers["noise_multiplier"], numbers["sample_rate"]) == (1.5, 0.1)
+    numbers = asked("explore", noise_multiplier="1,5", sample_rate="10%", releases="5/2", steps="x")["numbers"]
+    assert (numbers["noise_multiplier"], numbers["sample_rate"], numbers["releases"]) == (1.5, 0.1, 2.5)
     assert "steps" not in numbers
 
 

@@ -8,10 +8,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, chdir, redirect_stdout
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+import pytest
+
+from reticent.cli import main
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -29,6 +34,7 @@ SAVE = re.compile(r"Save this as `([^`]+)`")
 EXIT = re.compile(r"# exit code (\d)")
 PRINTS = re.compile(r"\bprints\b[^\n]*\s*\Z")
 PROGRAMS = {"reticent": [sys.executable, "-m", "reticent"], "python": [sys.executable]}
+"""As they are called; ``reticent`` itself answers in this process, unless it is to go on behind others."""
 
 
 @cache
@@ -92,6 +98,10 @@ def run(line: str, folder: Path, programs: Mapping[str, list[str]], running: Exi
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "COLUMNS": "100"}
     if programs is not PROGRAMS:
         environment.pop("PYTHONPATH", None)  # another environment must find its own package
+    elif name == "reticent" and not behind:
+        code, out, err = answered(words)
+        assert code == expected, f"{line}: exit code {code}\n{out}\n{err}"
+        return out
     if behind:
         process = running.enter_context(
             subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -101,3 +111,16 @@ def run(line: str, folder: Path, programs: Mapping[str, list[str]], running: Exi
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit)
     assert done.returncode == expected, f"{line}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def answered(words: list[str]) -> tuple[object, str, str]:
+    """Exit code and both outputs of the command line, as a person with a terminal of 100 columns has it."""
+    with pytest.MonkeyPatch.context() as patch, catch_warnings(), redirect_stdout(StringIO()) as out:
+        patch.setenv("COLUMNS", "100")
+        simplefilter("ignore")
+        with redirect_stderr(StringIO()) as err:
+            try:
+                main(words)
+            except SystemExit as ended:
+                return ended.code or 0, out.getvalue(), err.getvalue()
+    return 0, out.getvalue(), err.getvalue()
