@@ -1016,7 +1016,7 @@ MUTANTS = (
     Mutant("page of an audit: what it proves is rounded up", "render_audit", Put("digits(b.value, up=False)", "digits(b.value, up=True)"), AGAIN + "::test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_request"),
     Mutant("page of an audit: an interval is rounded inwards", "audit_page._ends", Put("False", "True"), AGAIN + "::test_the_page_of_an_audit_rounds_to_the_safe_side_and_shows_records_on_request"),
     Mutant("page of an audit: power of other sizes", "detectable", Put("len(scores.member), len(scores.non_member)", "len(scores.non_member), len(scores.member)"), AGAIN + "::test_the_power_of_an_audit_is_that_of_its_own_sizes"),
-    Mutant("dashboard: what is not met looks good", "judging.requirements", Put("_SAID[one.passed]", "_SAID[True]"), "tests/dashboard/test_taking.py::test_what_is_not_met_does_not_look_good"),
+    Mutant("dashboard: what is not met looks good", "judging.requirements", Put("_SAID[one.passed]", "_SAID[True]"), "tests/dashboard/test_judging.py::test_it_says_what_certify_says_and_what_is_not_met_does_not_look_good"),
     Mutant("verify: why, in a table", "Verified.notes", Drop("*self.checked.problems"), AGAIN + "::test_what_refuses_a_certificate_is_in_the_notes_of_its_table"),
     Mutant("conditions: several releases need no plan", "Mechanism.conditions", Put('self.releases > 1', 'self.releases > 9'), BELOW + "::TestHowManyReleases"),
     Mutant("conditions: gaps where sizes agree", "Mechanism.conditions_under", Put("neighbouring is Neighbouring.ADD_REMOVE", "True"), BELOW + "::TestTheGapOfAMissingRecord"),
