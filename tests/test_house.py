@@ -83,7 +83,9 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-MAYBE_PRIVATE = re.compile(r"""\b(?!self\b|cls\b)\w+\._[a-z]|['"][\w.]*\b_[a-z]|import .*\b_[a-z]|^ +_\w+,?$""", re.MULTILINE)
+MAYBE_PRIVATE = re.compile(
+    r"""\b(?!self\b|cls\b)\w+\._[a-z]|['"][\w.]*\b_[a-z]|import .*\b_[a-z]|^ +_\w+,?$""", re.MULTILINE
+)
 
 
 def private_uses(path: Path) -> Iterator[str]:
