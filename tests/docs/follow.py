@@ -7,12 +7,11 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from runpy import run_path
 from warnings import catch_warnings, simplefilter
 
 import pytest
@@ -35,7 +34,7 @@ SAVE = re.compile(r"Save this as `([^`]+)`")
 EXIT = re.compile(r"# exit code (\d)")
 PRINTS = re.compile(r"\bprints\b[^\n]*\s*\Z")
 PROGRAMS = {"reticent": [sys.executable, "-m", "reticent"], "python": [sys.executable]}
-"""As they are called; ``reticent`` and a page's programs answer in this process, unless they go on behind others."""
+"""As they are called; ``reticent`` answers in this process, unless it goes on behind others. Programs share no seed."""
 
 
 @cache
@@ -99,8 +98,8 @@ def run(line: str, folder: Path, programs: Mapping[str, list[str]], running: Exi
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "COLUMNS": "100"}
     if programs is not PROGRAMS:
         environment.pop("PYTHONPATH", None)  # another environment must find its own package
-    elif not behind and (name == "reticent" or (name == "python" and words[0].endswith(".py"))):
-        code, out, err = answered(lambda: main(words) if name == "reticent" else script(folder, words))
+    elif name == "reticent" and not behind:
+        code, out, err = answered(words)
         assert code == expected, f"{line}: exit code {code}\n{out}\n{err}"
         return out
     if behind:
@@ -114,27 +113,15 @@ def run(line: str, folder: Path, programs: Mapping[str, list[str]], running: Exi
     return done.stdout
 
 
-def script(folder: Path, words: list[str]) -> None:
-    """A program of a page, which may import others that lie beside it."""
-    before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", words)
-        patch.setattr(sys, "path", [str(folder), *sys.path])
-        run_path(words[0], run_name="__main__")
-        for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
-                del sys.modules[name]  # another page has another file of that name
-
-
-def answered(call: Callable[[], object]) -> tuple[object, str, str]:
-    """Exit code and both outputs of a program, as a person with a terminal of 100 columns has them."""
+def answered(words: list[str]) -> tuple[object, str, str]:
+    """Exit code and both outputs of the command line, as a person with a terminal of 100 columns has it."""
     code: object = 0
     with pytest.MonkeyPatch.context() as patch, catch_warnings(), redirect_stdout(StringIO()) as out:
         patch.setenv("COLUMNS", "100")
         simplefilter("ignore")
         with redirect_stderr(StringIO()) as err:
             try:
-                call()
+                main(words)
             except SystemExit as ended:
                 code = ended.code or 0
     return code, out.getvalue(), err.getvalue()
