@@ -258,8 +258,8 @@ def test_a_policy_lies_over_the_numbers(opened: Opened, tmp_path: Path) -> None:
     page.wait_for_selector("#verdict:empty", state="attached")
     assert page.locator("#cards .verdicts").count() == 0
     assert "policy" not in urlsplit(page.url).query
-    (tmp_path / "policy.yaml").write_text("limits: 1")
-    page.set_input_files("#policy-file input[type=file]", tmp_path / "policy.yaml")
+    (tmp_path / "wrong.yaml").write_text("limits: 1")
+    page.set_input_files("#policy-file input[type=file]", tmp_path / "wrong.yaml")
     page.wait_for_selector("#policy-said:not(:empty)")
     page.click("#panel label:has(input[value=open])")
     page.wait_for_selector("body[data-panel=open]")

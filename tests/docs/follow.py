@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
@@ -46,19 +46,26 @@ def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
+def links(page: Path) -> Iterator[Path]:
+    """The pages to which a page leads."""
+    for target in re.findall(r"\]\(([^)\s#:]+\.md)[^)]*\)", text_of(page)):
+        yield (page.parent / target).resolve()
+
+
 def follow(
     page: Path,
     folder: Path,
     programs: Mapping[str, list[str]] = PROGRAMS,
     limit: float = 280.0,
     end: str | None = None,
+    languages: Container[str] = ("python", "sh", "text"),
 ) -> list[str]:
     """Follow ``page`` in ``folder``; what each command and each Python block printed, in order.
 
     A block after "Save this as `name`" is a file. ``python`` blocks run in one name space. Each line of a ``sh`` block
     is a command that must end with exit code 0, or with the one after "# exit code"; with "&" at its end it runs until
     the page is done. A ``text`` block after a sentence with "prints" is what the block before must have printed. What
-    comes from the heading ``end`` on is left out.
+    comes from the heading ``end`` on is left out, and what is of no such language.
     """
     told: list[str] = []
     names: dict[str, object] = {"__name__": "__main__"}
@@ -66,6 +73,8 @@ def follow(
         for before, language, body in steps(page):
             if end and end in before:
                 break
+            if language not in languages:
+                continue
             saved = SAVE.findall(before)
             if saved:
                 (folder / saved[-1]).write_text(body, encoding="utf-8")

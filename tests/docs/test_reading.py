@@ -12,7 +12,7 @@ import pytest
 
 from reticent.facts import all_facts
 from reticent.kernel.proofs import CONDITIONS
-from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, text_of
+from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, links
 
 DOCS = ROOT / "docs"
 LISTED = {page[0] for part in tomllib.loads((DOCS / "contents.toml").read_text())["part"] for page in part["pages"]}
@@ -59,12 +59,6 @@ def sentences(text: str) -> Iterator[str]:
 
 def name_of(page: Path) -> str:
     return page.relative_to(DOCS).with_suffix("").as_posix()
-
-
-def links(page: Path) -> Iterator[Path]:
-    for target in re.findall(r"\]\(([^)\s#]+\.md)[^)]*\)", text_of(page)):
-        if not target.startswith("http"):
-            yield (page.parent / target).resolve()
 
 
 def long_sentences(page: Path) -> set[str]:
