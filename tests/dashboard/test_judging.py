@@ -83,6 +83,7 @@ def test_it_says_what_certify_says_and_what_is_not_met_does_not_look_good() -> N
     made = certify(Gaussian(2.0), declared, adversaries=(WorstCase(),), policy=policy)
     assert {one.passed for one in made.requirements} == {True, False}
     found = judged(attackers="")
+    assert "The policy: 1 of 3 requirements is not met." in found
     for passed, word, look in ((True, "met: ", "good"), (False, "not met: ", "bad")):
         count = sum(one.passed is passed for one in made.requirements)
         assert found.count(f'"{word}"') == count
