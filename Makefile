@@ -78,7 +78,7 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 docs: $(READY)
-	$(PYTEST) -m docs
+	$(PYTEST) -m docs -n $(WORKERS) --dist loadscope
 
 notebooks: $(READY)
 	$(BIN)/python docs/notebooks/make.py

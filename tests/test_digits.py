@@ -49,14 +49,11 @@ def test_rounding_never_crosses_to_the_other_side() -> None:
             assert float(digits(x, count, up=True)) <= x * (1.0 + 10.0 ** (1 - count) + 1e-11)
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    _, out, _ = run(capsys, *words)
-    return out
-
-
-@pytest.mark.parametrize("noise", [1.7, 2.1, 3.3, 4.6, 5.2, 7.1])
-def test_what_risk_prints_is_no_less_than_the_bound(capsys: pytest.CaptureFixture[str], noise: float) -> None:
-    out = printed(capsys, "risk", "gaussian", "--noise-multiplier", str(noise), "--full")
+@pytest.mark.parametrize("noise", [1.7, 3.3, 7.1])
+def test_what_risk_prints_and_the_dashboard_shows_is_no_less_than_the_bound(
+    capsys: pytest.CaptureFixture[str], noise: float
+) -> None:
+    _, out, _ = run(capsys, "risk", "gaussian", "--noise-multiplier", str(noise), "--full")
     (row,) = (line for line in out.splitlines() if line.startswith("worst-case "))
     shown = [float(cell) for cell in row.split()[2:]]
     curve = rt.assess(rt.Gaussian(noise))[0].curve
@@ -65,13 +62,17 @@ def test_what_risk_prints_is_no_less_than_the_bound(capsys: pytest.CaptureFixtur
     assert shown[1] <= truth[1]
     assert shown[0] >= truth[0]
     assert all(stated >= true for stated, true in zip(shown[2:], truth[2:], strict=False))
+    page = number_table(rt.assess(rt.Gaussian(noise)), {}).children[1].children[0].children[1:]
+    cells = [float(cell.children[0]) for cell in page[:2]]
+    assert cells[0] >= truth[0] * (1.0 - 1e-11)
+    assert cells[1] <= truth[1] * (1.0 + 1e-11)
 
 
-@pytest.mark.parametrize("allowed", [0.1, 0.11, 0.123, 0.17, 0.21, 0.3])
+@pytest.mark.parametrize("allowed", [0.1, 0.123, 0.21])
 def test_noise_that_is_copied_from_the_screen_keeps_the_target(
     capsys: pytest.CaptureFixture[str], allowed: float
 ) -> None:
-    out = printed(capsys, "calibrate", "gaussian", "--target", f"advantage={allowed}")
+    _, out, _ = run(capsys, "calibrate", "gaussian", "--target", f"advantage={allowed}")
     found = re.search(r"noise multiplier: (\S+)", out)
     assert found is not None
     assert advantage(rt.assess(rt.Gaussian(float(found[1])))[0].curve) <= allowed
@@ -83,14 +84,7 @@ def test_noise_that_is_copied_from_the_screen_keeps_the_target(
 
 
 def test_tables_know_which_side_is_safe() -> None:
-    assert rt.calibrate(rt.Gaussian(1.0), advantage=0.1).ways(()) == [
-        None,
-        None,
-        None,
-        True,
-        True,
-        True,
-    ]
+    assert rt.calibrate(rt.Gaussian(1.0), advantage=0.1).ways(()) == [None, None, None, True, True, True]
     secure = rt.calibrate(rt.Gaussian(1.0), bayes_security=0.9)
     assert secure.ways(())[4:] == [False, False]
 
@@ -133,12 +127,3 @@ def test_limits_of_an_audit_are_rounded_outwards() -> None:
         least, most = (cells[1], cells[2]) if row[1] is not None else (cells[0], None)
         assert float(least) <= row[2]
         assert most is None or float(most) >= row[3]
-
-
-@pytest.mark.parametrize("noise", [1.7, 2.1, 3.3])
-def test_the_dashboard_rounds_bounds_to_their_safe_side(noise: float) -> None:
-    found = rt.assess(rt.Gaussian(noise))
-    (worst,) = found
-    cells = [cell.children[0] for cell in number_table(found, {}).children[1].children[0].children[1:]]
-    assert float(cells[0]) >= advantage(worst.curve) * (1.0 - 1e-11)
-    assert float(cells[1]) <= bayes_security(worst.curve) * (1.0 + 1e-11)

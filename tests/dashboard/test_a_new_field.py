@@ -9,8 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 BEFORE = "    secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())\n"
 PLANTED = """\
@@ -18,7 +16,7 @@ PLANTED = """\
     planted_word: Method | None = asked(METHOD, "A word that nobody needs; default: none at all.", None)
 """
 LOOK = """
-import importlib.util, json, sys
+import contextlib, importlib.util, io, json, sys
 from pathlib import Path
 from reticent.cli import main
 from reticent.dashboard.layout import page
@@ -33,7 +31,10 @@ pages = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(pages)
 state = State.of({"mechanism": "gaussian", "planted_level": "12,5%", "planted_word": "clt"})
 asked = assess_of(State.of_address(state.address()))
+with contextlib.redirect_stdout(io.StringIO()) as help, contextlib.suppress(SystemExit):
+    main(["risk", "dpsgd", "--help"])
 print(json.dumps({
+    "help": " ".join(help.getvalue().split()),
     "page": repr(page(local=True)),
     "choices": list(SETTINGS["planted_word"].choices.items()),
     "asked": [asked.planted_level, asked.planted_word],
@@ -44,36 +45,26 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package, with two more fields of what may be asked about any release."""
-    folder = tmp_path_factory.mktemp("copy")
-    shutil.copytree(ROOT / "src" / "reticent", folder / "reticent", ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "reticent" / "verbs" / "risks.py"
+def test_it_is_an_option_on_the_page_in_the_schema_and_in_the_reference(tmp_path: Path) -> None:
+    """Two more fields of what may be asked about any release."""
+    package = tmp_path / "reticent"
+    package.mkdir()
+    for each in (ROOT / "src" / "reticent").iterdir():
+        (package / each.name).symlink_to(each)
+    (package / "verbs").unlink()
+    shutil.copytree(ROOT / "src" / "reticent" / "verbs", package / "verbs")
+    file = package / "verbs" / "risks.py"
     text = file.read_text(encoding="utf-8")
     assert text.count(BEFORE) == 1
     text = text.replace("import NUMBERS, Request, asked", "import NUMBER, NUMBERS, Request, asked")
     file.write_text(text.replace(BEFORE, PLANTED + BEFORE), encoding="utf-8")
-    return folder
-
-
-def told(copy: Path, *words: str) -> str:
-    path = os.pathsep.join([str(copy), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
-    )
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    command, where = [sys.executable, "-c", LOOK, str(ROOT)], {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, env=where)
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_it_is_an_option(copy: Path) -> None:
-    help = " ".join(told(copy, "-m", "reticent", "risk", "dpsgd", "--help").split())
-    assert "--planted-level FLOAT A level that nobody needs." in help
-    assert "--planted-word TEXT A word that nobody needs; default: none at all. One of exact," in help
-
-
-def test_it_is_on_the_page_in_the_schema_and_in_the_reference(copy: Path) -> None:
-    found = json.loads(told(copy, "-c", LOOK, str(ROOT)))
+    found = json.loads(done.stdout)
+    assert "--planted-level FLOAT A level that nobody needs." in found["help"]
+    assert "--planted-word TEXT A word that nobody needs; default: none at all. One of exact," in found["help"]
     assert "id='field-planted_level'" in found["page"]
     assert "A level that nobody needs." in found["page"]
     assert "A word that nobody needs; default: none at all." in found["page"]

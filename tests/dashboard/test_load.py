@@ -13,6 +13,7 @@ import resource
 import statistics
 import threading
 import time
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -29,21 +30,18 @@ DRAGGED = 5
 
 def ask(served: Server, question: dict[str, Any]) -> str | None:
     """One stage; what comes next."""
-    status, body = talk(served, "POST", "answer", json.dumps(question))
-    assert status == 200
-    answer: dict[str, Any] = json.loads(body)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
+    with closing(connection):
+        connection.request("POST", "/answer", json.dumps(question), _HEADERS | {"Cookie": _cookie(served)})
+        found = connection.getresponse()
+        assert found.status == 200
+        answer: dict[str, Any] = json.loads(found.read())
     assert "figures" in answer or not answer or answer["next"], "a figure, or the next stage"
     return answer.get("next")
 
 
-def talk(served: Server, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
-    try:
-        connection.request(method, f"/{path}", body, _HEADERS | {"Cookie": f"{cookie_of(served.port)}={served.token}"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
+def _cookie(served: Server) -> str:
+    return f"{cookie_of(served.port)}={served.token}"
 
 
 @pytest.mark.slow
@@ -78,11 +76,10 @@ def test_twenty_pages_at_once(served: Server) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    used = time.process_time() - spent
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
-    print(f"{len(first)} first answers, median {statistics.median(first):.2f} s; memory grew by {grown:.2f} GiB")
-    print(f"{len(whole)} whole answers, median {statistics.median(whole):.2f} s, most {max(whole):.1f} s")
-    print(f"{used:.0f} CPU seconds in {SECONDS:.0f} seconds")
+    for name, times in (("first", first), ("whole", whole)):
+        print(f"{len(times)} {name} answers, median {statistics.median(times):.2f} s, most {max(times):.1f} s")
+    print(f"{time.process_time() - spent:.0f} CPU seconds in {SECONDS:.0f} seconds; memory grew by {grown:.2f} GiB")
     assert failed == []
     assert len(whole) >= 20
     assert grown < 1.0

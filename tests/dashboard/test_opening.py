@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,183 +11,136 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from reticent.adversaries import Relaxed
+from reticent.adversaries import Attribute
 from reticent.auditing import Scores, audit, save_scores
 from reticent.certificates.build import certify
 from reticent.certificates.document.policy import Policy
-from reticent.certificates.document.schema import Declaration
+from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.certificates.page.page import render_html
+from reticent.dashboard import opening_progress
 from reticent.dashboard.asked import Asked, answer_to
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
 from reticent.dashboard.requests import assess_of
-from reticent.dashboard.sheet import sheet
+from reticent.dashboard.sheet import as_html, sheet
 from reticent.dashboard.state import State
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import ArtifactError, ReticentError
-from reticent.kernel.mechanisms import DPSGD, Gaussian
-from reticent.records.ledger import RunLedger
+from reticent.kernel.mechanisms import Gaussian
+from reticent.tasks.store import Store, Task
+from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import shuffled
-from tests.dashboard.conftest import uploaded
+from tests.dashboard.conftest import asked, uploaded
 
 STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers": ""})
-LEDGER = {
-    "schema": "reticent.ledger/2",
-    "created": "2026-11-22T00:00:00+00:00",
-    "config": {
-        "divisor": 10.0,
-        "sample_rate": 0.1,
-        "noise_multiplier": 3.0,
-        "steps": 2,
-        "max_grad_norm": 1.0,
-        "sampler": "poisson",
-        "optimiser": "sgd",
-        "randomness": "fresh",
-    },
-    "data": {
-        "name": "demo",
-        "source": "generated",
-        "content_hash": "0" * 64,
-        "salt": "1" * 64,
-        "dataset_size": 100,
-        "test_size": 10,
-        "feature_shape": [3],
-        "classes": 2,
-    },
-    "sampler": {"drawn": "poisson", "source": "seen", "name": "poisson", "sample_rate": 0.1},
-    "clipping": {"kind": "flat", "source": "seen", "smallest": 1.0, "largest": 1.0},
-    "segments": [{"noise_multiplier": 3.0, "steps": 2}],
-    "divisor": 10.0,
-    "facts": {"planned-steps": {"steps": 2, "stop_at": None}},
-    "num_parameters": 4,
-    "parameters": [{"name": "w", "shape": [4]}],
-    "environment": {
-        "optimiser": ["sgd"],
-        "device": "cpu",
-        "randomness": "fresh",
-        "seeds": {"initialisation": 1, "split": 1, "sampling": None, "noise": None},
-        "versions": {},
-    },
-    "diagnostics": {"batch_sizes": [9, 11], "clipped": [1, 2], "train_accuracy": 0.5, "seconds": 1.0},
-}
-
-
-def text_of(page: Any) -> str:
-    """All words of a piece of the page."""
-    if isinstance(page, str):
-        return page
-    if isinstance(page, list | tuple):
-        return " ".join(text_of(piece) for piece in page)
-    return text_of(getattr(page, "children", None) or "")
+DECLARED = Declaration(subject="<b>demo</b>", created="2026-11-22")
 
 
 class Page(NamedTuple):
-    """What the page shows of a file."""
+    """What the page shows of a file: its pieces, their words, and the picture."""
 
-    page: Any
+    pieces: Any
+    text: str
     figure: Any
+
+    def explored(self) -> State:
+        """The settings behind the button."""
+        button = next(piece for piece in self.pieces if hasattr(piece, "data-settings"))
+        return State.of_address(button.to_plotly_json()["props"]["data-settings"])
 
 
 def shown(name: str, content: bytes | str) -> Page:
-    raw = content.encode() if isinstance(content, str) else content
-    found = opened(Source(name, raw), STATE, "light")
-    return Page(found.parts["opened"], found.figures["open-figure"])
+    found = opened(Source(name, content.encode() if isinstance(content, str) else content), STATE, "light")
+    pieces = found.parts["opened"]
+    return Page(pieces, unescape(as_html(pieces)), found.figures["open-figure"])
+
+
+def scores_of(seed: int, count: int = 400) -> Scores:
+    rng = np.random.default_rng(seed)
+    return Scores(rng.normal(3, 1, count), rng.normal(0, 1, count), {"attack": "loss"})
 
 
 def test_a_ledger_is_checked_and_can_be_explored() -> None:
-    found = shown("ledger.json", RunLedger.model_validate(LEDGER).sealed().to_json())
-    assert "agree with each other" in text_of(found.page)
-    button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
-    settings = State.of_address(getattr(button, "data-settings"))
-    ran = assess_of(settings).mechanism
-    assert (ran.noise_multiplier, ran.sample_rate, ran.steps) == (3.0, 0.1, 2)
+    found = shown("ledger.json", make_ledger().to_json())
+    assert "agree with each other" in found.text
+    ran = assess_of(found.explored()).mechanism
+    assert (ran.noise_multiplier, ran.sample_rate, ran.steps) == (3.0, 0.25, 12)
     assert len(found.figure["data"]) >= 2
 
 
 def test_a_ledger_of_persons_speaks_of_them_and_is_explored_as_such() -> None:
     """Five records of a person: it spoke of one record, and *explore* showed the numbers of one."""
-    config = {**LEDGER["config"], "records_per_user": 5}
-    ledger = RunLedger.model_validate({**LEDGER, "config": config, "records_per_user": 5}).sealed()
-    found = shown("ledger.json", ledger.to_json())
-    assert "whether this person's records were used" in text_of(found.page)
-    button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
-    state = State.of_address(getattr(button, "data-settings"))
-    assert assess_of(state).mechanism.records_per_user == 5
-    assert "whether a given person's records were used" in unescape(sheet(state, answer_to(state)))
+    ledger = make_ledger()
+    changes = {"config": {**ledger.config, "records_per_user": 5}, "records_per_user": 5}
+    found = shown("ledger.json", ledger.model_copy(update=changes).sealed().to_json())
+    assert "whether this person's records were used" in found.text
+    assert assess_of(found.explored()).mechanism.records_per_user == 5
+    sent = unescape(sheet(found.explored(), answer_to(found.explored())))
+    assert "whether a given person's records were used" in sent
 
 
-def test_a_watched_loop_shows_its_faults_and_what_nobody_saw() -> None:
-    watched = text_of(shown("ledger.json", shuffled().to_json()).page)
+def test_a_watched_loop_shows_its_faults_and_what_nobody_saw(tmp_path: Path) -> None:
+    shuffled().save(tmp_path / "ledger.json")
+    watched = shown("ledger.json", (tmp_path / "ledger.json").read_bytes()).text
     assert "agree with each other" in watched
     assert all(str(fault.text) in watched for fault in shuffled().faults)
-    facts = ("watched loop: 18 noisy steps, batches shuffled (seen)", "records 60", "trained parameters 44")
+    facts = ("watched loop: 18 noisy steps, batches shuffled (seen)", "60</dd>", "44</dd>")
     assert all(fact in watched for fact in facts)
 
 
-def test_a_ledger_that_contradicts_itself_is_named() -> None:
-    found = shown("ledger.json", json.dumps({**LEDGER, "divisor": 50.0}))
-    assert "contradicts itself" in text_of(found.page)
-    assert "divisor is not what the configuration makes" in text_of(found.page)
+def test_a_ledger_that_contradicts_itself_is_named_and_cannot_be_explored() -> None:
+    text = make_ledger().model_copy(update={"divisor": 50.0}).to_json()
+    found = shown("ledger.json", text).text
+    assert "contradicts itself" in found
+    assert "divisor is not what the configuration makes" in found
+    refused = asked("ledger", files=[uploaded(text)])
+    assert refused["address"] == ""
+    assert "contradicts itself" in refused["parts"]["ledger-said"]
 
 
-def test_a_certificate_is_derived_again() -> None:
-    document = certify(
-        Gaussian(3.0), Declaration(subject="<b>demo</b>", created="2026-11-22"), adversaries=(WorstCase(),)
-    )
-    good = shown("certificate.json", document.to_json())
-    assert "can be derived agree" in text_of(good.page)
-    assert document.headline in text_of(good.page)
-    forged = json.loads(document.to_json())
-    forged["assessments"][0]["advantage"]["value"] = 0.01
-    bad = shown("certificate.json", json.dumps(forged))
-    assert "refused" in text_of(bad.page)
-    page = shown("certificate.html", render_html(document).replace("<h1", "<h1 ", 1))
-    assert "not what its document renders to" in text_of(page.page)
+def test_a_ledger_of_another_format_says_which_is_read() -> None:
+    with pytest.raises(ArtifactError, match=r"its schema is 'reticent\.watch/1', expected reticent\.ledger/2"):
+        shown("ledger.json", json.dumps({"schema": "reticent.watch/1"}))
 
 
 def test_a_certificate_shows_whole_sentences_and_what_its_policy_says() -> None:
-    policy = Policy.model_validate(
-        {
-            "schema": "reticent.policy/1",
-            "per": "record",
-            "limits": [{"measure": "advantage", "at_most": 0.1}],
-            "ledger": True,
-        }
-    )
-    who = (WorstCase(), Relaxed())
-    made = certify(
-        DPSGD(1.1, 0.01, 1000), Declaration(subject="demo", created="2026-11-22"), adversaries=who, policy=policy
-    )
+    limits = [{"measure": "advantage", "at_most": 0.1}]
+    policy = Policy.model_validate({"schema": "reticent.policy/1", "per": "record", "limits": limits, "ledger": True})
+    made = certify(Gaussian(3.0), DECLARED, adversaries=(WorstCase(), Attribute(0.3)), policy=policy)
     page = shown("certificate.json", made.to_json())
-    words = text_of(page.page)
-    assert max(len(str(one.sentence)) for one in made.assessments) > 300
-    for one in made.assessments:
-        assert str(one.sentence) in words
+    assert "can be derived agree" in page.text
+    assert str(made.headline) in page.text
+    assert "<b>demo" not in as_html(page.pieces)
+    assert max(len(str(one.sentence)) for one in made.assessments) > 300, "longer than other texts may be"
+    assert all(str(one.sentence) in page.text for one in made.assessments)
     assert made.requirements
     for check in made.requirements:
-        assert f"not met:  {check.name}: {check.detail}" in words or f"met:  {check.name}" in words
-    assert "A plan: nobody saw a run." in words
-    assert [line["name"] for line in page.figure["data"][1:]] == ["worst-case (bound)", "relaxed (conditional)"]
+        assert f"met: </span>{check.name}" in page.text
+        assert check.passed or str(check.detail) in page.text
+    assert "A plan: nobody saw a run." in page.text
+    names = ["worst-case (bound)", "worst-case, replace (bound)", "attribute, replace (conditional)"]
+    assert [line["name"] for line in page.figure["data"][1:]] == names
+
+
+def test_a_certificate_is_derived_again() -> None:
+    """What was changed in the document is found, and what was changed in its page."""
+    forged = json.loads(certify(Gaussian(3.0), DECLARED, adversaries=(WorstCase(),)).to_json())
+    forged["assessments"][0]["advantage"]["value"] = 0.01
+    page = render_html(Certificate.parse(forged)).replace("<h1", "<h1 ", 1)
+    found = shown("certificate.html", page).text
+    assert "This certificate is refused" in found
+    assert "advantage.value: says 0.01, derived 0.13236767" in found
+    assert "not what its document renders to" in found
 
 
 def test_scores_and_audits_are_judged_against_the_settings(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    scores = Scores(rng.normal(3, 1, 400), rng.normal(0, 1, 400), {"attack": "loss"})
-    save_scores(tmp_path / "scores.npz", scores)
-    found = shown("scores.npz", (tmp_path / "scores.npz").read_bytes())
-    assert "inconsistent" in text_of(found.page)
-    document = audit(scores, {"mu 4": GaussianTradeOff(4.0)}).to_json()
+    save_scores(tmp_path / "scores.npz", scores_of(0))
+    assert "inconsistent" in shown("scores.npz", (tmp_path / "scores.npz").read_bytes()).text
+    document = audit(scores_of(0), {"mu 4": GaussianTradeOff(4.0)}).to_json()
     again = shown("audit.json", json.dumps(document))
-    assert "mu 4: consistent" in text_of(again.page).lower()
-    names = [trace["name"] for trace in again.figure["data"]]
-    assert "measured (empirical)" in names
-    assert "worst-case (bound)" in names
-
-
-def test_a_damaged_audit_names_its_first_fault() -> None:
-    rng = np.random.default_rng(0)
-    document = audit(Scores(rng.normal(1, 1, 50), rng.normal(0, 1, 50), {})).to_json()
+    assert "mu 4: consistent" in again.text.lower()
+    assert {"measured (empirical)", "worst-case (bound)"} <= {trace["name"] for trace in again.figure["data"]}
     curve = document["curve"]
     for broken in ({"curve": None}, {"curve": {**curve, "alpha": [2.0]}}, {"curve": {**curve, "alpha": [0.5]}}):  # type: ignore[dict-item]
         with pytest.raises(ArtifactError, match="audit"):
@@ -199,7 +153,7 @@ def source(*files: tuple[str, str], path: str = "", local: bool = True) -> Sourc
 
 def test_only_this_machine_may_name_paths(tmp_path: Path) -> None:
     place = tmp_path / "ledger.json"
-    place.write_text(json.dumps(LEDGER))
+    place.write_text("{}")
     assert source(path=str(place)).name == "ledger.json"
     with pytest.raises(ArtifactError, match="upload the file"):
         source(path=str(place), local=False)
@@ -225,12 +179,40 @@ def test_large_files_are_refused_before_they_are_decoded(tmp_path: Path) -> None
     assert "\u202e" not in source((content, "\u202ex.json"), local=False).name
 
 
-def test_a_ledger_of_another_format_says_which_is_read() -> None:
-    with pytest.raises(ArtifactError, match=r"its schema is 'reticent\.watch/1', expected reticent\.ledger/2"):
-        shown("ledger.json", json.dumps({"schema": "reticent.watch/1"}))
+def audit_folder(root: Path, done: int, total: object, gap: float = 1.0) -> Path:
+    """Of an audit that has so many results, the last of which came a while ago."""
+    store = Store(root)
+    with store.exclusive({"models": total, "run": "<b>runs/mine</b>"}):
+        for k in range(done):
+            store.save(Task("shadow", {"index": k}), {})
+    for k, entry in enumerate(sorted((root / "tasks").iterdir())):
+        os.utime(entry, (1000.0 + gap * k, 1000.0 + gap * k))
+    return root
 
 
-def test_the_file_that_a_watch_saves_is_opened(tmp_path: Path) -> None:
-    shuffled().save(tmp_path / "ledger.json")
-    page = shown("ledger.json", (tmp_path / "ledger.json").read_bytes()).page
-    assert "agree with each other" in text_of(page)
+@pytest.mark.parametrize(
+    ("done", "total", "now", "remaining", "said"),
+    [
+        (5, 16, 1130.0, 330.0, "About 6 minutes left"),
+        (5, 16, 9000.0, None, "seems to have stopped"),
+        (3, 3, 1130.0, 0.0, "All tasks are done"),
+        (0, 3, 1130.0, None, "known after two results"),
+    ],
+)
+def test_an_audit_says_how_far_it_is(
+    tmp_path: Path, done: int, total: int, now: float, remaining: float | None, said: str
+) -> None:
+    seen = opening_progress.read(audit_folder(tmp_path / "work", done, total, 30.0), now=now)
+    assert seen is not None
+    assert (seen.done, seen.total, seen.remaining, seen.stopped) == (done, total, remaining, "stopped" in said)
+    assert said in as_html(opening_progress.page(seen, "work"))
+    found = asked("open", path=str(tmp_path / "work"))
+    assert (found["parts"]["message"], found["next"]) == ("", "open" if done < total else None)
+    assert f"{done} of {total}" in str(found["parts"]["opened"])
+
+
+def test_what_is_no_folder_of_an_audit(tmp_path: Path) -> None:
+    assert opening_progress.read(tmp_path) is None
+    assert asked("open", path=str(tmp_path / "none"))["next"] is None
+    with pytest.raises(ArtifactError):
+        opening_progress.read(audit_folder(tmp_path / "c", 1, "many"))

@@ -8,15 +8,12 @@ from html import unescape
 import numpy as np
 import pytest
 
-from experiments.worst_advantage import advantage
 from reticent.adversaries import Mixed, Relaxed
 from reticent.adversaries.screen import screen_assessment
 from reticent.certificates.document.sentences import even_guess, percent
-from reticent.dashboard.comparing import limit_of, map_figure
 from reticent.dashboard.figures import empty, remarks, risk_figure
 from reticent.dashboard.readings import assessed, protected, summary
 from reticent.dashboard.sheet import as_html
-from reticent.dashboard.state import State
 from reticent.dashboard.words import accuracy, answer_line, cards, number_line
 from reticent.kernel.adversaries import Adversary, WorstCase
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger, Mechanism
@@ -24,6 +21,7 @@ from reticent.kernel.mechanisms.units import Unit
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk import success
 from reticent.verbs import Assess
+from tests.dashboard.conftest import asked
 
 RUN = DPSGD(1.1, 0.01, 1000)
 VIEWS = ("curves", "roc", "profile", "guesses")
@@ -58,13 +56,6 @@ def test_the_label_of_a_bound_is_one(view: str) -> None:
     known = truth(at) if truth else np.array([success(bound.curve, float(p)) for p in at])
     assert np.all(read <= known * (1 + 1e-9) if view == "curves" else read >= known * (1 - 1e-9))
     assert np.allclose(read, known, rtol=0.2 if view == "profile" else 0.02, atol=0.0 if view == "roc" else 1.1e-3)
-
-
-def test_the_headline_answers_each_question_that_somebody_asks() -> None:
-    shown = [assessed(WorstCase(), RUN, one) for one in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)]
-    line = answer_line(shown)
-    for one in shown:
-        assert f"right at most {percent(even_guess(summary(one)), up=True)} of the time" in line
 
 
 @pytest.mark.parametrize(
@@ -113,44 +104,28 @@ def test_the_line_below_the_headline_rounds_as_the_table_does() -> None:
     assert "the advantage is at most 0.1975." in accuracy(found(Gaussian(2.0), WorstCase()))
 
 
-@pytest.mark.parametrize("noise", [1.1, 0.3])
-def test_the_map_is_true_or_empty(noise: float) -> None:
-    run = DPSGD(noise, 0.01, 1000)
-    figure = map_figure({"A": run, "B": run}, Neighbouring.ADD_REMOVE, "light", 0.2)
-    assert figure is not None
-    surface = figure["data"][0]
-    assert min(surface["y"]) < noise < max(surface["y"])
-    assert sum(value is None for row in surface["z"] for value in row) == 0 or noise == 0.3
-    for k, j in ((-8, 14), (-3, 20)):
-        wanted = advantage(surface["y"][k], surface["x"][j], 1000, Neighbouring.ADD_REMOVE)
-        assert surface["z"][k][j] == pytest.approx(wanted, rel=1e-6, abs=0)
-    target = next(line for line in figure["data"] if "<b>target 0.2</b>" in (line.get("text") or []))
-    x, y = target["x"][len(target["x"]) // 2], target["y"][len(target["y"]) // 2]
-    assert advantage(y, x, 1000, Neighbouring.ADD_REMOVE) == pytest.approx(0.2, rel=0.02, abs=0)
-
-
-@pytest.mark.parametrize(
-    ("settings", "limit"),
-    [
-        ({}, 0.1),
-        ({"target": "bayes-security", "goal": "0.8"}, 0.2),
-        ({"target": "success", "goal": "0.6", "place": "0.5"}, 0.2),
-        ({"target": "success", "goal": "0.95", "place": "0.1"}, None),
-        ({"target": "epsilon", "goal": "1", "place": "1e-5"}, None),
-        ({"goal": "x"}, None),
-    ],
-)
-def test_the_line_on_the_map_is_the_target(settings: dict[str, str], limit: float | None) -> None:
-    assert limit_of(State.of(settings)) == (None if limit is None else pytest.approx(limit, rel=1e-12, abs=0))
-
-
-def test_the_number_stands_beside_that_of_a_blind_guess() -> None:
+def test_headline_and_number_answer_each_question_that_somebody_asks() -> None:
     shown = [assessed(WorstCase(), RUN, one) for one in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)]
-    text = as_html(number_line(shown))
+    line, text = answer_line(shown), as_html(number_line(shown))
     assert text.startswith('<span class="blind">50%<small>blind guessing</small></span>')
     assert text.count("at most, ") == 2
     for one in shown:
-        assert f"<strong>{percent(even_guess(summary(one)), up=True)}</strong>" in text
+        share = percent(even_guess(summary(one)), up=True)
+        assert f"right at most {share} of the time" in line
+        assert f"<strong>{share}</strong>" in text
     estimate = screen_assessment(WorstCase(), RUN, Neighbouring.ADD_REMOVE)
     assert estimate is not None
     assert "about, add-remove" in as_html(number_line([estimate]))
+
+
+def test_what_is_asked_besides_is_on_the_cards_and_in_the_table() -> None:
+    settings = {"mechanism": "gaussian", "noise_multiplier": "2", "attackers": "relaxed"}
+    more = {"fpr": "0.05", "secret_bits": "13.3", "guesses": "10"}
+    plain, found = (str(asked("proof", **settings, **said)["parts"]["cards"]) for said in ({}, more))
+    for title in ("tpr at fpr 0.05: ", "secret at secret bits 13.3, guesses 10: ", "ppv at prior 0.1, fpr 0.05: "):
+        assert title in found
+        assert title not in plain
+    assert "tpr at fpr 0.001: " not in found
+    table = str(asked("proof", **settings, **more, view="table")["parts"]["table"])
+    assert "secret at secret bits 13.3, guesses 10" in table
+    assert "tpr at fpr 0.001" not in table

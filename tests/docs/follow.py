@@ -7,11 +7,16 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, chdir, redirect_stdout
+from collections.abc import Container, Iterator, Mapping
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+import pytest
+
+from reticent.cli import main
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -29,6 +34,7 @@ SAVE = re.compile(r"Save this as `([^`]+)`")
 EXIT = re.compile(r"# exit code (\d)")
 PRINTS = re.compile(r"\bprints\b[^\n]*\s*\Z")
 PROGRAMS = {"reticent": [sys.executable, "-m", "reticent"], "python": [sys.executable]}
+"""As they are called; ``reticent`` answers in this process, unless it goes on behind others. Programs share no seed."""
 
 
 @cache
@@ -40,19 +46,26 @@ def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
+def links(page: Path) -> Iterator[Path]:
+    """The pages to which a page leads."""
+    for target in re.findall(r"\]\(([^)\s#:]+\.md)[^)]*\)", text_of(page)):
+        yield (page.parent / target).resolve()
+
+
 def follow(
     page: Path,
     folder: Path,
     programs: Mapping[str, list[str]] = PROGRAMS,
     limit: float = 280.0,
     end: str | None = None,
+    languages: Container[str] = ("python", "sh", "text"),
 ) -> list[str]:
     """Follow ``page`` in ``folder``; what each command and each Python block printed, in order.
 
     A block after "Save this as `name`" is a file. ``python`` blocks run in one name space. Each line of a ``sh`` block
     is a command that must end with exit code 0, or with the one after "# exit code"; with "&" at its end it runs until
     the page is done. A ``text`` block after a sentence with "prints" is what the block before must have printed. What
-    comes from the heading ``end`` on is left out.
+    comes from the heading ``end`` on is left out, and what is of no such language.
     """
     told: list[str] = []
     names: dict[str, object] = {"__name__": "__main__"}
@@ -60,6 +73,8 @@ def follow(
         for before, language, body in steps(page):
             if end and end in before:
                 break
+            if language not in languages:
+                continue
             saved = SAVE.findall(before)
             if saved:
                 (folder / saved[-1]).write_text(body, encoding="utf-8")
@@ -92,6 +107,10 @@ def run(line: str, folder: Path, programs: Mapping[str, list[str]], running: Exi
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "COLUMNS": "100"}
     if programs is not PROGRAMS:
         environment.pop("PYTHONPATH", None)  # another environment must find its own package
+    elif name == "reticent" and not behind:
+        code, out, err = answered(words)
+        assert code == expected, f"{line}: exit code {code}\n{out}\n{err}"
+        return out
     if behind:
         process = running.enter_context(
             subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -101,3 +120,17 @@ def run(line: str, folder: Path, programs: Mapping[str, list[str]], running: Exi
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit)
     assert done.returncode == expected, f"{line}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def answered(words: list[str]) -> tuple[object, str, str]:
+    """Exit code and both outputs of the command line, as a person with a terminal of 100 columns has it."""
+    code: object = 0
+    with pytest.MonkeyPatch.context() as patch, catch_warnings(), redirect_stdout(StringIO()) as out:
+        patch.setenv("COLUMNS", "100")
+        simplefilter("ignore")
+        with redirect_stderr(StringIO()) as err:
+            try:
+                main(words)
+            except SystemExit as ended:
+                code = ended.code or 0
+    return code, out.getvalue(), err.getvalue()

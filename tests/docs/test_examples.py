@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from reticent.cli import main
-from tests.docs.follow import BLOCK, PAGES, PRINTS, ROOT, steps
+from tests.docs.follow import BLOCK, PAGES, ROOT, follow
 from tests.docs.test_howtos import LONG, SHORT
 
 FOLLOWED = [ROOT / "docs" / page for page in SHORT | LONG]
@@ -27,18 +25,9 @@ def blocks(page: Path, language: str) -> list[str]:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page not in FOLLOWED], ids=lambda p: str(p.relative_to(ROOT))
 )
-def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch) -> None:
+def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     """Each block runs; a text block after a line that ends with "prints" is what the block before printed."""
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    told = ""
-    for before, language, body in steps(page):
-        if language == "python":
-            with redirect_stdout(StringIO()) as out:
-                exec(compile(body, str(page), "exec", dont_inherit=True), names)  # noqa: S102 (our own documentation)
-            told = out.getvalue()
-        elif language == "text" and PRINTS.search(before):
-            assert body.splitlines() == [line.rstrip() for line in told.splitlines()]
+    follow(page, tmp_path, languages=("python", "text"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

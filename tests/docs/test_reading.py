@@ -1,4 +1,4 @@
-"""Every page is in the contents and linked by another; one explanation of each term; no tics; severities agree."""
+"""Every page is in the contents and linked by another; one explanation of each term; plain English, short sentences."""
 
 from __future__ import annotations
 
@@ -10,39 +10,55 @@ from pathlib import Path
 
 import pytest
 
-from reticent.facts import Severity, all_facts
+from reticent.facts import all_facts
 from reticent.kernel.proofs import CONDITIONS
-from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, text_of
+from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, links
 
 DOCS = ROOT / "docs"
 LISTED = {page[0] for part in tomllib.loads((DOCS / "contents.toml").read_text())["part"] for page in part["pages"]}
 TERMS = re.findall(r"^## (.+)$", (DOCS / "concepts/glossary.md").read_text(), re.MULTILINE)
+WORDS = re.compile(
+    r"manieth|says something else|so and so many|thereof|herein|aforementioned|utili[sz]e|in order to|"
+    r"leverag(?:e|es|ing)|seamless|cutting-edge|state-of-the-art|\bdelve|\bsimply\b|\bobviously\b|\bbasically\b|"
+    r"\bplease note\b|it should be noted",
+    re.IGNORECASE,
+)
+"""Words that stand in the way, and riddles that were found once."""
 TICS = re.compile(
     r"fewer of the one cost|a run that somebody saw|(?:takes? nothing|nothing is taken) off for sampling|"
     r"joins each batch by a coin|by a coin of its own|put its name behind|holds? it against|not least|as it were|"
     r"so to speak",
     re.IGNORECASE,
 )
-"""Riddles that a reader named once."""
+"""Riddles that a reader of a page named once."""
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+FIRST = [page for page in PAGES if page.parent.name in {"start", "officers", "howto"} or page.name == "README.md"]
+LONGEST = 34
+"""Words in a sentence of a page that a newcomer reads."""
 HIDDEN = re.compile(r"^ *\$\$$.*?^ *\$\$$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 """Formulas and comments."""
 
 pytestmark = pytest.mark.docs
 
 
-def tics(page: Path) -> list[str]:
-    """Riddles, wherever their lines are broken."""
-    return TICS.findall(" ".join(page.read_text(encoding="utf-8").split()))
+def each_page(pages: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("page", pages, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def in_the_way(path: Path, *kinds: re.Pattern[str]) -> list[str]:
+    """Riddles and filler, wherever their lines are broken."""
+    text = " ".join(path.read_text(encoding="utf-8").split())
+    return [found for kind in kinds for found in kind.findall(text)]
+
+
+def sentences(text: str) -> Iterator[str]:
+    lines = [line for line in BLOCK.sub("", text).splitlines() if not line.startswith(("|", "    "))]
+    running = re.sub(r"\n(?=[-#\d])", ". ", "\n".join(lines)).replace("\n", " ")
+    return (each for each in re.split(r"(?<=[.!?:;])\s+", running))
 
 
 def name_of(page: Path) -> str:
     return page.relative_to(DOCS).with_suffix("").as_posix()
-
-
-def links(page: Path) -> Iterator[Path]:
-    for target in re.findall(r"\]\(([^)\s#]+\.md)[^)]*\)", text_of(page)):
-        if not target.startswith("http"):
-            yield (page.parent / target).resolve()
 
 
 def long_sentences(page: Path) -> set[str]:
@@ -80,20 +96,18 @@ def test_a_term_is_defined_in_the_glossary_alone() -> None:
     assert not [page.name for page in PAGES if listed.search(page.read_text(encoding="utf-8"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_tic(page: Path) -> None:
-    assert not tics(page)
+@each_page(PAGES)
+def test_no_filler_and_no_riddle(page: Path) -> None:
+    assert not in_the_way(page, WORDS, TICS)
 
 
-def test_severities_of_the_list_are_those_of_lint() -> None:
-    text = text_of(DOCS / "reference/warnings.md").partition("## Warnings of a watched loop")[2]
-    headings = {Severity.ERROR: "Critical", Severity.WARNING: "Theoretical", Severity.NOTE: "Negligible"}
-    known = {fact.key: fact.severity for fact in all_facts().values()}
-    for severity, heading in headings.items():
-        section = text.partition(f"### {heading} (`{severity}`)\n")[2].partition("\n##")[0]
-        codes = re.findall(r"^\| `([a-z-]+)`(?:: [^|]+)? \|", section, re.MULTILINE)
-        assert codes, heading
-        assert {code: known[code] for code in codes} == dict.fromkeys(codes, severity)
+def test_no_filler_in_docstrings_and_messages() -> None:
+    assert not {path.name: found for path in SOURCES if (found := in_the_way(path, WORDS))}
+
+
+@each_page(FIRST)
+def test_sentences_are_short_where_a_newcomer_reads(page: Path) -> None:
+    assert not [each for each in sentences(page.read_text(encoding="utf-8")) if len(each.split()) > LONGEST]
 
 
 def test_every_condition_and_warning_has_a_remedy() -> None:
@@ -104,5 +118,7 @@ def test_every_condition_and_warning_has_a_remedy() -> None:
 def test_what_is_found_is_seen(tmp_path: Path) -> None:
     one = tmp_path / "one.md"
     one.write_text("A run that somebody saw takes nothing\noff for sampling, and this one is long enough to count.\n")
-    assert len(tics(one)) == 2
+    assert len(in_the_way(one, WORDS, TICS)) == 2
     assert len(long_sentences(one)) == 1
+    long = " ".join(["word"] * 40)
+    assert [len(each.split()) for each in sentences(f"Short. {long}.\n| {long} |\n")] == [1, 40]

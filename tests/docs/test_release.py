@@ -22,15 +22,8 @@ SLOW = [pytest.mark.slow, pytest.mark.timeout(1800)]
 def ran(*words: str | Path, folder: Path, limit: float = 1500.0) -> str:
     """What a command printed; pip takes versions from the constraints, as `make env` does."""
     bare = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    words = tuple(str(word) for word in words)
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env={**bare, "PIP_CONSTRAINT": str(CONSTRAINTS)},
-        capture_output=True,
-        text=True,
-        timeout=limit,
-    )
+    words, bare["PIP_CONSTRAINT"] = tuple(map(str, words)), str(CONSTRAINTS)
+    done = subprocess.run(words, cwd=folder, env=bare, capture_output=True, text=True, timeout=limit)
     assert done.returncode == 0, (words, done.stdout[-2000:], done.stderr[-2000:])
     return done.stdout
 

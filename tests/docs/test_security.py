@@ -18,6 +18,8 @@ def sentences() -> list[tuple[str, str]]:
 def test_each_sentence_has_a_test_that_exists() -> None:
     assert len(sentences()) > 20
     for says, test in sentences():
+        assert says.endswith(".")
+        assert len(says) < 200
         file, *names = test.strip().split("::")
         text = (ROOT / file).read_text()
         assert names, says
@@ -31,9 +33,3 @@ def test_each_party_has_its_sentences() -> None:
     assert [section.partition("\n")[0].removeprefix("the ") for section in sections] == list(PARTIES)
     for section in sections:
         assert section.count("tests/") > 1
-
-
-def test_the_texts_are_sentences() -> None:
-    for says, _ in sentences():
-        assert says.endswith(".")
-        assert len(says) < 200

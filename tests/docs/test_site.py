@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from reticent.kernel.proofs.references import THEOREMS
+from tests.docs.follow import ROOT, generate_reference
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.docs
 
 
@@ -28,11 +28,6 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        import generate_reference
-    finally:
-        sys.path.pop(0)
     for package in generate_reference.PACKAGES:
         page = generate_reference._package(package)
         names = generate_reference.public_names(package)

@@ -1,13 +1,11 @@
 """The site in a real browser: every page by axe and on a phone, the gallery's filters, the search.
 
-Run by name with ``pytest -m browser``. The site is built once; ``RETICENT_SITE=FOLDER`` takes one that is built
-already. With ``RETICENT_SCREENSHOTS=FOLDER`` pictures of five pages are kept there to look at.
+The site is built once; ``RETICENT_SITE=FOLDER`` takes one that is built already. See ``tests.browsing``.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,17 +14,12 @@ from typing import Any
 
 import pytest
 
+from tests.browsing import MARKS, browser, keep, serious
+
+__all__ = ["browser"]
 ROOT = Path(__file__).parents[2]
-CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
-]
-FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync"]
+pytestmark = MARKS
 LOOKED_AT = ("index", "concepts/attackers", "theory/composition", "evidence/gallery", "reference/warnings")
-SERIOUS = ("serious", "critical")
 CUT = """() => [...document.querySelectorAll('.content math')]
   .filter(e => !e.closest('.formula, .table-wrapper'))
   .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
@@ -48,15 +41,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=600)
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'reticent[browser]'")
-    with playwright.sync_playwright() as engine:
-        running = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
-        yield running
-        running.close()
 
 
 @pytest.fixture
@@ -89,12 +73,10 @@ def names(site: Path) -> list[str]:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_axe_finds_nothing_serious_on_any_page(opened: Any, site: Path, width: int, scheme: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
     page, found = opened("index.html", width, scheme), {}
     for name in names(site):
         page.goto((site / name).as_uri())
-        broken = [v for v in axe.run(page).response["violations"] if v["impact"] in SERIOUS]
-        found |= {(name, v["id"]): v["nodes"][0]["html"][:160] for v in broken}
+        found |= {(name, rule): where for rule, where in serious(page).items()}
     assert found == {}
 
 
@@ -160,9 +142,7 @@ def test_the_reference_says_array_like(site: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_pictures_to_look_at(opened: Any, width: int, scheme: str) -> None:
-    folder = os.environ.get("RETICENT_SCREENSHOTS")
     for name in LOOKED_AT:
         page = opened(f"{name}.html", width, scheme)
         assert page.locator("h1").first.is_visible()
-        if folder:
-            page.screenshot(path=Path(folder) / f"site-{name.replace('/', '-')}-{width}-{scheme}.png")
+        keep(page, f"site-{name.replace('/', '-')}-{width}-{scheme}")

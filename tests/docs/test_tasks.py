@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from reticent.cli import main
-from tests.docs.follow import ROOT, pages, text_of
+from tests.docs.follow import ROOT, links, pages
 
 PAGE = ROOT / "docs/development/fifteen-tasks.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -22,18 +21,11 @@ CLICKS = 2
 pytestmark = pytest.mark.docs
 
 
-def links(page: Path) -> Iterator[Path]:
-    for target in re.findall(r"\]\(([^)\s#:]+\.md)[^)]*\)", text_of(page)):
-        found = (page.parent / target).resolve()
-        if pages.is_made(found) or found.exists():
-            yield found
-
-
 def near(start: Path, clicks: int) -> set[Path]:
     """What a reader reaches from ``start`` by as many clicks."""
     reached = {start}
     for _ in range(clicks):
-        reached |= {target for page in reached for target in links(page)}
+        reached |= {target for page in reached for target in links(page) if pages.is_made(target) or target.exists()}
     return reached
 
 

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from tests.fuzz.hostile import SCALARS, bitten, damaged, text_of
 SECONDS, MEGABYTES = 10.0, 1024
 ROOT = Path(__file__).parents[2]
 MINUTES = float(os.environ.get("RETICENT_FUZZ_MINUTES", "20"))
+Check = Callable[["Worker", Path, Any], None]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(0),
@@ -204,16 +206,12 @@ def patient(content: bytes) -> bool:
     return steps > 50 or (config.epochs or 0) > 5 or max(sizes) > 500 or config.target is not None
 
 
-def test_configurations(worker, tmp_path):
-    def check(content: bytes) -> None:
-        if patient(content):
-            return
-        folder = emptied(tmp_path / "here")
-        (folder / "c.yaml").write_bytes(content)
-        if worker.ask(folder, "cli", "train", folder / "c.yaml", "--out", folder / "run")["code"] == 2:
-            assert [p.name for p in folder.iterdir()] == ["c.yaml"]
-
-    assert fuzz(configurations(), check) > 10
+def run_config(worker: Worker, folder: Path, content: bytes) -> None:
+    if patient(content):
+        return
+    (folder / "c.yaml").write_bytes(content)
+    if worker.ask(folder, "cli", "train", folder / "c.yaml", "--out", folder / "run")["code"] == 2:
+        assert [p.name for p in folder.iterdir()] == ["c.yaml"]
 
 
 def forged(folder: Path, name: str, content: bytes) -> None:
@@ -225,35 +223,26 @@ def forged(folder: Path, name: str, content: bytes) -> None:
 
 
 @st.composite
-def run_changes(draw: st.DrawFn, run: Path) -> tuple[str, bytes, bool, str]:
+def run_changes(draw: st.DrawFn, run: Path) -> tuple[Path, str, bytes, bool, str]:
     names = sorted(p.relative_to(run).as_posix() for p in run.rglob("*") if p.is_file())
     name = draw(st.sampled_from([*names, "ledger.json", "ledger.json"]))
     content = (run / name).read_bytes()
     structured = name.endswith(".json") and draw(st.integers(0, 4)) > 0
     changed = text_of(draw(damaged(json.loads(content)))) if structured else draw(bitten(content))
-    return (
-        name,
-        changed,
-        draw(st.integers(0, 4)) > 0,
-        draw(st.sampled_from(["read", "read", "read", "audit"])),
-    )
+    return run, name, changed, draw(st.integers(0, 4)) > 0, draw(st.sampled_from(["read", "read", "read", "audit"]))
 
 
-def test_runs(worker, pristine, tmp_path):
-    def check(example: tuple[str, bytes, bool, str]) -> None:
-        name, content, sealed, how = example
-        folder = emptied(tmp_path / "here")
-        shutil.copytree(pristine / "run", folder / "run")
-        if sealed and name != "manifest.json":
-            forged(folder / "run", name, content)
-        else:
-            (folder / "run" / name).write_bytes(content)
-        if how == "read":
-            worker.ask(folder, "read_run", folder / "run")
-        else:
-            worker.ask(folder, "cli", "audit", folder / "run", "--attack", "loss", "--records", "20")
-
-    assert fuzz(run_changes(pristine / "run"), check) > 10
+def read_changed_run(worker: Worker, folder: Path, example: tuple[Path, str, bytes, bool, str]) -> None:
+    run, name, content, sealed, how = example
+    shutil.copytree(run, folder / "run")
+    if sealed and name != "manifest.json":
+        forged(folder / "run", name, content)
+    else:
+        (folder / "run" / name).write_bytes(content)
+    if how == "read":
+        worker.ask(folder, "read_run", folder / "run")
+    else:
+        worker.ask(folder, "cli", "audit", folder / "run", "--attack", "loss", "--records", "20")
 
 
 def npz_bytes(meta: object, member: np.ndarray, other: np.ndarray) -> bytes:
@@ -295,35 +284,42 @@ def score_files(draw: st.DrawFn) -> tuple[str, bytes, list[str]]:
     return suffix, content, options
 
 
-def test_score_files(worker, tmp_path):
-    def check(example: tuple[str, bytes, list[str]]) -> None:
-        suffix, content, options = example
-        folder = emptied(tmp_path / "here")
-        (folder / f"s{suffix}").write_bytes(content)
-        worker.ask(folder, "cli", "audit", folder / f"s{suffix}", *options)
-
-    assert fuzz(score_files(), check) > 10
+def audit_scores(worker: Worker, folder: Path, example: tuple[str, bytes, list[str]]) -> None:
+    suffix, content, options = example
+    (folder / f"s{suffix}").write_bytes(content)
+    worker.ask(folder, "cli", "audit", folder / f"s{suffix}", *options)
 
 
-def test_ledgers(worker, pristine, tmp_path):
-    document = json.loads((pristine / "run" / "ledger.json").read_text())
+def read_with(*verb: str) -> Check:
+    """A file by itself, given to a verb."""
 
-    def check(content: bytes) -> None:
-        folder = emptied(tmp_path / "here")
-        (folder / "ledger.json").write_bytes(content)
-        worker.ask(folder, "read_ledger", folder / "ledger.json")
+    def check(worker: Worker, folder: Path, content: bytes) -> None:
+        (folder / "file.json").write_bytes(content)
+        worker.ask(folder, *verb, folder / "file.json")
 
-    plain = damaged(document).map(text_of)
-    assert fuzz(st.one_of(plain, plain, plain.flatmap(bitten), SCALARS.map(text_of)), check) > 10
+    return check
 
 
-def test_certificates(worker, pristine, tmp_path):
-    document = json.loads((pristine / "certificate" / "certificate.json").read_text())
+def documents(file: str) -> Callable[[Path], st.SearchStrategy[bytes]]:
+    """A document of the pristine run, damaged; a few are no documents at all."""
 
-    def check(content: bytes) -> None:
-        folder = emptied(tmp_path / "here")
-        (folder / "certificate.json").write_bytes(content)
-        worker.ask(folder, "cli", "verify", folder / "certificate.json")
+    def strategy(pristine: Path) -> st.SearchStrategy[bytes]:
+        plain = damaged(json.loads((pristine / file).read_text())).map(text_of)
+        return st.one_of(plain, plain, plain.flatmap(bitten), SCALARS.map(text_of))
 
-    plain = damaged(document).map(text_of)
-    assert fuzz(st.one_of(plain, plain, plain.flatmap(bitten), SCALARS.map(text_of)), check) > 10
+    return strategy
+
+
+FILES: dict[str, tuple[Callable[[Path], st.SearchStrategy], Check]] = {
+    "configurations": (lambda _: configurations(), run_config),
+    "runs": (lambda pristine: run_changes(pristine / "run"), read_changed_run),
+    "score files": (lambda _: score_files(), audit_scores),
+    "ledgers": (documents("run/ledger.json"), read_with("read_ledger")),
+    "certificates": (documents("certificate/certificate.json"), read_with("cli", "verify")),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_hostile_files_end_in_one_line_or_an_answer(worker: Worker, pristine: Path, tmp_path: Path, kind: str) -> None:
+    strategy, check = FILES[kind]
+    assert fuzz(strategy(pristine), lambda example: check(worker, emptied(tmp_path / "here"), example)) > 10

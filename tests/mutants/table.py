@@ -1014,7 +1014,7 @@ MUTANTS = (
     Mutant("page of an audit: what it proves is rounded up", "render_audit", Put("digits(b.value, up=False)", "digits(b.value, up=True)"), AUDIT_PAGE + "::test_the_page_of_an_audit_rounds_to_the_safe_side"),
     Mutant("page of an audit: an interval is rounded inwards", "audit_page._ends", Put("False", "True"), AUDIT_PAGE + "::test_the_page_of_an_audit_rounds_to_the_safe_side"),
     Mutant("page of an audit: power of other sizes", "detectable", Put("len(scores.member), len(scores.non_member)", "len(scores.non_member), len(scores.member)"), AUDIT_PAGE + "::test_the_power_of_an_audit_is_that_of_its_own_sizes"),
-    Mutant("dashboard: what is not met looks good", "judging.requirements", Put("_SAID[one.passed]", "_SAID[True]"), "tests/dashboard/test_taking.py::test_what_is_not_met_does_not_look_good"),
+    Mutant("dashboard: what is not met looks good", "judging.requirements", Put("_SAID[one.passed]", "_SAID[True]"), "tests/dashboard/test_judging.py::test_it_says_what_certify_says_and_what_is_not_met_does_not_look_good"),
     Mutant("verify: why, in a table", "Verified.notes", Drop("*self.checked.problems"), ISSUED + "::test_a_model_is_not_the_one_of_a_certificate_that_names_none"),
     Mutant("conditions: several releases need no plan", "Mechanism.conditions", Put('self.releases > 1', 'self.releases > 9'), BELOW + "::TestHowManyReleases"),
     Mutant("conditions: gaps where sizes agree", "Mechanism.conditions_under", Put("neighbouring is Neighbouring.ADD_REMOVE", "True"), BELOW + "::TestTheGapOfAMissingRecord"),
