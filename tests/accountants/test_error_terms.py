@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import erf
 from scipy.stats import binom
 
 from reticent.accountants import cut_moments
@@ -16,16 +15,20 @@ from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.transform import transform_of
 from reticent.kernel.accountants import affinity, bounds, powers
 from reticent.kernel.accountants import lattice_sums as lattice
+from reticent.kernel.accountants.bounds import CheapBounds, loudest_step
+from reticent.kernel.accountants.compose import compose
 from reticent.kernel.accountants.one_direction import steps_of
 from reticent.kernel.accountants.powers import GridStep, Tilted
 from reticent.kernel.curves import GaussianTradeOff, Subsampled
 from reticent.kernel.curves.sums import roundings, running_roundings
 from reticent.kernel.mechanisms import DPSGD, Ledger
-from reticent.kernel.pairs import AntipodalGaussianPair, Neighbouring
+from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
+from reticent.kernel.risk import epsilon_at_delta
 from reticent.pairs import advantage_alone, sampled_gaussian
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from tests.accountants.one_kind import latticed, steps
+from tests.conftest import some
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -172,40 +175,37 @@ def test_nodes_left_out_are_paid_for(antipodal):
     assert off[0] > found.error[0] - outside  # the rule and rounding do not cover it
 
 
-@pytest.mark.parametrize("antipodal", [False, True])
-def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
-    """Few digits and many frequencies: images of the payoff are far above every other error."""
-    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    monkeypatch.setattr(advantage_alone, "DIGITS", 3.0)
-    monkeypatch.setattr(advantage_alone, "DEVIATIONS", 80.0)
-    monkeypatch.setattr(advantage_alone, "MOST_FREQUENCIES", 10**5)
-    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    assert lower <= exact[0] <= exact[1] <= upper
-    assert upper - lower > 1e-4
-    assert upper - exact[1] < 1e-3 * (upper - lower)  # the sum's error is on both sides, and all but nothing
+def certified(antipodal: bool) -> tuple[float, float]:
+    return advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
 
 
 @pytest.mark.parametrize("antipodal", [False, True])
-def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
-    """Sines at the heavy nodes only: the sum is off by more than every other error, and the enclosure holds."""
-    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    monkeypatch.setattr(advantage_alone, "NEGLIGIBLE", 1e-4)
-    monkeypatch.setattr(advantage_alone, "MANY_SINES", 0)
-    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+@pytest.mark.parametrize(
+    ("settings", "least", "most"),
+    [
+        # few digits and many frequencies: images of the payoff are far above every other error
+        ({"DIGITS": 3.0, "DEVIATIONS": 80.0, "MOST_FREQUENCIES": 10**5}, 1e-4, math.inf),
+        # sines at the heavy nodes only: the sum is off by more than every other error
+        ({"NEGLIGIBLE": 1e-4, "MANY_SINES": 0}, 1e-6, 0.1),
+        # a rule that is off by 1e-7 widens thirty steps by about thirty times that
+        ({"rule": 1e-7}, 5e-7, 1e-4),
+    ],
+    ids=["alias", "sines", "rule"],
+)
+def test_an_advantage_alone_pays_for_each_error(antipodal, settings, least, most, monkeypatch):
+    exact, rule = certified(antipodal), SampledGaussian.rule
+    for name, value in settings.items():
+        if name == "rule":
+            monkeypatch.setattr(SampledGaussian, name, lambda *given: rule(*given) + 1e-7)
+        else:
+            monkeypatch.setattr(advantage_alone, name, value)
+    lower, upper = certified(antipodal)
     assert lower <= exact[0] <= exact[1] <= upper
-    assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6
-    assert upper - lower < 0.1
-
-
-@pytest.mark.parametrize("antipodal", [False, True])
-def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monkeypatch):
-    """A rule that is off by 1e-7 widens thirty steps by about thirty times that."""
-    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    rule = SampledGaussian.rule
-    monkeypatch.setattr(SampledGaussian, "rule", lambda law, c, t, steady: rule(law, c, t, steady) + 1e-7)
-    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    assert lower <= exact[0] <= exact[1] <= upper
-    assert 5e-7 < upper - lower < 1e-4
+    assert least < upper - lower < most
+    if "NEGLIGIBLE" in settings:
+        assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6
+    if "DIGITS" in settings:  # the sum's error is on both sides, and all but nothing
+        assert upper - exact[1] < 1e-3 * (upper - lower)
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
@@ -265,8 +265,32 @@ def test_moments_without_rare_large_losses(antipodal, noise, rate, exponent, log
     assert 0.0 <= math.exp(log_tail) / lost - (0.5 if antipodal else 1.0) < 0.1  # about what was asked for
 
 
-def test_advantage_of_two_gaussians_is_the_reference():
-    """The references above agree with a closed form."""
-    _, mass, loss = sampled_nodes(1.0, 1.0 - 1e-12, False)
-    assert float(mass @ np.maximum(np.expm1(loss), 0.0)) == pytest.approx(erf(0.5 / math.sqrt(2)), rel=1e-7, abs=0)
-    assert AntipodalGaussianPair(1.0, 0.5).delta(0.0) == pytest.approx(0.5 * erf(1.0 / math.sqrt(2)), rel=1e-12, abs=0)
+NET = np.concatenate([np.linspace(0.0, 60.0, 601), np.geomspace(61.0, 3000.0, 200)])
+
+
+def test_loudest_step_keeps_rates_below_the_smallest_double_gap():
+    """With 1 - alpha rounded to 1 it claimed false positive rate 0 at rates that attain 1e-20."""
+    step = Subsampled(GaussianTradeOff(3.0), 1e-3)
+    curve = loudest_step(steps(step, 10))
+    for epsilon in (5.0, 15.0, 25.0):
+        assert float(curve.delta(epsilon)) <= 10 * float(step.delta(epsilon)) * (1 + 1e-9)
+    assert float(curve.delta(25.0)) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"), some([(1.1, 0.01, 1000), (6.0, 1e-5, 50), (1.0, 0.5, 4), (0.3, 0.001, 100)], 0, 1)
+)
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_cheap_bounds_enclose(noise, rate, steps, relation):
+    """From moments alone: above and below what composition encloses, and within a factor where it matters."""
+    run = DPSGD(noise, rate, steps)
+    kinds, _ = steps_of(run, relation)
+    cheap = CheapBounds(kinds)
+    bracket = compose(run, relation)
+    truth = bracket.optimistic.log_delta(NET[:400])
+    for curve in cheap.above():
+        both = np.maximum(curve.log_delta(NET[:400]), curve.reversed.log_delta(NET[:400]))
+        assert np.all(both >= truth - 1e-6)
+    assert np.all(cheap.below().log_delta(NET[:400]) <= bracket.pessimistic.log_delta(NET[:400]) + 1e-6)
+    deep = epsilon_at_delta(cheap.above()[0], 1e-12)
+    assert deep < 2.0 * max(epsilon_at_delta(bracket.pessimistic, 1e-12), 1e-9)

@@ -1,11 +1,25 @@
 """Transforms of one step: every bound against mpmath, and the decay bound against the modulus itself."""
 
+import math
+from itertools import product
+
 import mpmath
 import numpy as np
 import pytest
 
+from reticent.accountants.transform import Transform
+from reticent.kernel.accountants.lattice import Lattice
+from reticent.kernel.accountants.one_direction import steps_of
+from reticent.kernel.errors import NumericalError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
+from reticent.pairs import sampled_gaussian
+from reticent.pairs.advantage_alone import enclose_advantage
+from reticent.pairs.line_decay import LineDecay
 from reticent.pairs.loss_cells import sinc_envelope
 from reticent.pairs.sampled_gaussian import SampledGaussian
+from reticent.pairs.strips import argument_reach, nowhere_turned
 from reticent.pairs.transforms import PlainGaussian, turned
 
 CASES = [
@@ -150,3 +164,178 @@ def test_the_cut_contour_resolves_many_rare_samples():
     value = law.transform(0.5, np.array([0.0, 5000.0]))
     exact = complex(exact_excess(1e-6, 1.0, False, complex(0.5, 5000.0)))
     assert abs(value.excess[1] - exact) <= value.error[1] < 1e-13
+
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+
+SLOW = [(7.3, 5e-5, 0.5), (2.0, 8e-4, 0.5), (1.2, 0.02, 1.7), (13.0, 0.05, 0.5)]
+"""Noise, rate, exponent."""
+
+
+def transformed(noise: float, rate: float, antipodal: bool, c: float, t: np.ndarray) -> np.ndarray:
+    """M(c + it) from many nodes in extended precision; losses near 0 keep their digits."""
+    s, p = np.longdouble(noise), np.longdouble(rate)
+    apart = s * 7 / 2000
+    x = apart * np.arange(-4000, 4001)
+    mixtures = [np.log1p(p * np.expm1((sign * x - np.longdouble(0.5)) / (s * s))) for sign in (1, -1)]
+    absent, loss = (mixtures[1], mixtures[0] - mixtures[1]) if antipodal else (0.0 * x, mixtures[0])
+    log_mass = absent - x * x / (2 * s * s)
+    mass = np.exp(log_mass + c * loss) * apart / (s * np.sqrt(8 * np.arctan(np.longdouble(1))))
+    turns = np.multiply.outer(t.astype(np.longdouble), loss)
+    return ((np.cos(turns) + 1j * np.sin(turns)) @ mass).astype(complex)
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+@pytest.mark.parametrize(("noise", "rate", "c"), SLOW)
+def test_the_closer_decay_is_a_bound_and_close(noise: float, rate: float, c: float, antipodal: bool) -> None:
+    law = SampledGaussian(noise, rate, antipodal, 2, reach=60.0, largest=2.0, digits=32.0)
+    _, variance = law.moments(c)
+    t = np.array([1.0, 2.0, 3.0, 4.0, 5.0]) / math.sqrt(variance)
+    sizes = np.log(np.abs(transformed(noise, rate, antipodal, c, np.append(0.0, t))))
+    truth = sizes[1:] - sizes[0]
+    bound = law.decay(c, closely=True).log_bound(t)
+    assert np.all(truth <= bound)
+    assert np.all(np.diff(bound) < 0.0)
+    assert bound[-1] < 0.7 * truth[-1]  # most of the digits of the truth, both negative
+    assert bound[-1] <= law.decay(c).log_bound(t)[-1]
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+@pytest.mark.parametrize("reach", [20.0, 60.0, 400.0])
+def test_narrow_strips_bound_the_rule(reach: float, antipodal: bool) -> None:
+    """Nodes that are too few are off by less than what is stated; with enough, next to nothing is stated."""
+    law = SampledGaussian(7.3, 5e-5, antipodal, 2, reach=reach, largest=1.5, digits=34.0)
+    t = np.linspace(0.0, 8.0, 17) * 7.3 / 5e-5 / (2.0 if antipodal else 1.0)
+    found = law.transform(0.5, t)
+    off = np.abs(found.excess + 1.0 - transformed(7.3, 5e-5, antipodal, 0.5, t))
+    assert np.all(off <= found.error + 1e-15)
+    if reach == 400.0:
+        assert np.all(found.error[t * 5e-5 < 30.0] < 1e-10)
+
+
+def two_steps(noise: float, rate: float, relation: Neighbouring) -> float:
+    """delta(0) of two steps: the loss of the second exceeds minus that of the first where x exceeds a known place."""
+    s, p = mpmath.mpf(noise), mpmath.mpf(rate)
+
+    def law(x, sign):  # density and survival with the target
+        density = (1 - p) * mpmath.npdf(x, 0, s) + p * mpmath.npdf(x, sign, s)
+        return density, lambda y: (1 - p) * mpmath.ncdf(-y / s) + p * mpmath.ncdf((sign - y) / s)
+
+    def excess(x):
+        present, survives = law(x, 1)
+        if relation is REPLACE:
+            absent, lives = law(x, -1)
+            return present * survives(-x) - absent * lives(-x)
+        absent = mpmath.npdf(x, 0, s)
+        odds = absent / present  # the likelihood ratio that the second step must exceed
+        place = s * s * mpmath.log((odds - 1 + p) / p) + 0.5 if odds > 1 - p else -mpmath.inf
+        return present * survives(place) - absent * mpmath.ncdf(-place / s)
+
+    with mpmath.workdps(18):
+        ends = [0, s * s * mpmath.log(1 + 1 / (1 - p)) + 0.5] if relation is ADD else [0]
+        places = sorted({*[k * s for k in range(-12, 13, 4)], *ends})
+        return float(mpmath.quad(excess, places))
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize(("noise", "rate"), [(7.3, 5e-5), (2.9, 4.4e-6), (21.0, 0.007), (1.9, 0.0137)])
+def test_two_rare_steps_against_an_integral(noise: float, rate: float, relation: Neighbouring) -> None:
+    answer = Transform().answer(steps_of(DPSGD(noise, rate, 2), relation)[0])
+    lower, upper = float(answer.below[0].delta(0.0)), float(answer.above[0].delta(0.0))
+    truth = two_steps(noise, rate, relation)
+    assert lower <= truth <= upper
+    assert upper - lower < 3e-6 * truth
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_arguments_on_a_line_are_least_in_their_cells(antipodal: bool) -> None:
+    noise, rate = 2.0, 0.03
+    law = SampledGaussian(noise, rate, antipodal, 2, reach=20.0, largest=1.5, digits=20.0)
+    lines, x = law._on_lines(0.5, law.log_scale(0.5)), law.nodes.x
+    inside = x[:-1, None] + np.diff(x)[:, None] * np.linspace(0.0, 1.0, 7)
+    angles = sampled_gaussian.LINES * min(math.pi, sampled_gaussian.MOST_GROWTH / noise)
+    z = inside + 1j * noise**2 * angles[:, None, None]
+    turned = np.angle(1.0 - rate + rate * np.exp((z - 0.5) / noise**2))
+    if antipodal:
+        turned = turned - np.angle(1.0 - rate + rate * np.exp((-z - 0.5) / noise**2))
+    assert lines.turns.shape[1] == len(x)  # a piece for each cell, and one for what is outside
+    assert np.all(lines.turns[:, :-1] <= turned.min(axis=2) + 1e-12)
+    assert np.all(lines.turns[:, -1] == 0.0)
+
+
+def test_pieces_of_several_cells_bound_their_sum() -> None:
+    rng = np.random.default_rng(5)
+    cells, turns = rng.uniform(-40.0, 0.0, 1999), np.sort(rng.uniform(0.0, 1.0, (3, 1999)))[:, ::-1]
+    lines, t = LineDecay.of(np.array([0.0, 1.0, 2.0]), cells, turns, -50.0), np.array([0.0, 3.0, 30.0])
+    each = np.exp(cells - t[:, None, None] * turns).sum(axis=2) + math.exp(-50.0)
+    truth = (np.log(each) + np.arange(3.0)).min(axis=1)
+    bound = lines.log_bound(t)
+    assert lines.logs.shape[1] == 201
+    assert np.all(truth <= bound)
+    assert np.all(bound <= truth + 0.5)
+
+
+def test_random_runs_agree_with_the_lattice():
+    rng, checked = np.random.default_rng(3), 0
+    for _ in range(10):
+        noise, rate, steps = rng.uniform(0.5, 6.0), 10 ** rng.uniform(-3, -0.5), int(10 ** rng.uniform(1, 4))
+        neighbouring = Neighbouring.REPLACE if rng.uniform() < 0.5 else Neighbouring.ADD_REMOVE
+        kinds, _ = steps_of(DPSGD(noise, rate, steps), neighbouring)
+        try:
+            with np.errstate(all="ignore"):
+                lower, upper = enclose_advantage(kinds[0].pair.mixture, steps)
+                safe, weak = Lattice(1e-3, 2**13).answer(kinds).sides
+        except NumericalError:
+            continue
+        assert float(weak.delta(0.0)) <= upper + 1e-13
+        assert lower <= float(safe.delta(0.0)) + 1e-13
+        checked += 1
+    assert checked >= 5
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_arguments_bound_the_true_ones(antipodal):
+    noise, rate = 2.0, 0.01
+    law = SampledGaussian(noise, rate, antipodal, 100, 4.0, 9.0)
+    grid = law.nodes
+    assert 0.0 in grid.x  # the normal density is largest there, and bounds on cells rest on their ends
+    ends = np.concatenate([grid.x, grid.x[-1] + noise * np.array(sampled_gaussian.FAR)])
+    starts = np.concatenate([[grid.x[0] - 40.0], ends]) if not antipodal else ends
+    for angle in (0.9, 2.8):
+        bounds = law.arguments(angle)
+        stops = np.append(starts[1:], ends[-1] + 400.0)
+        for a, b, bound in zip(starts, stops, bounds, strict=True):
+            z = np.linspace(a, b, 50) + 1j * angle * noise**2
+            phase = np.angle(1.0 - rate + rate * np.exp((z - 0.5) / noise**2))
+            if antipodal:
+                phase = phase - np.angle(1.0 - rate + rate * np.exp((-z - 0.5) / noise**2))
+            assert np.max(np.abs(phase)) <= bound * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_strips_without_oscillation_are_known_by_one_argument(antipodal):
+    angle, found = 2.8, []
+    for noise, rate in product(np.geomspace(0.3, 100.0, 12).tolist(), (0.004, 0.3)):
+        for variance in (0.01, 0.3, 3.0):
+            reach = argument_reach(noise, rate, antipodal, variance, np.array([[angle]])).item()
+            found.append(nowhere_turned(noise, rate, antipodal, variance, angle))
+            assert reach < 5.0 or not found[-1]
+    assert 5 < sum(found) < 60
+
+
+def test_no_room_is_refused():
+    with np.errstate(all="ignore"), pytest.raises(NumericalError):
+        enclose_advantage(GaussianMixture(0.01, (0.5,)), 10)
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_moments_of_several_exponents_are_those_of_each(antipodal):
+    law = SampledGaussian(0.8, 0.1, antipodal, 100, 4.0, 9.0)
+    powers = np.array([0.5, 9.0, 0.7, 1.0] if antipodal else [0.5, 9.0, -7.0, 0.0, 1.0])
+    together = law.real(powers)
+    for k, power in enumerate(powers):
+        alone = law.real(np.array([power]))
+        for all_of_them, only in zip(together, alone, strict=True):
+            assert all_of_them[k] == pytest.approx(only[0], rel=1e-12, abs=1e-13)
+    factors = [law.log_strip_factor(powers, angle) for angle in law.angles.tolist()]
+    assert law.log_strip_factor(powers[:, None], law.angles) == pytest.approx(np.array(factors).T, rel=1e-12, abs=0)
