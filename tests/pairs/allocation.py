@@ -50,3 +50,21 @@ def of_blocks(noise: float, blocks: list[int], epsilon: float) -> tuple[float, f
         return float(mass @ priced)
 
     return call(epsilon), math.exp(epsilon) * (call(-epsilon) - 1.0 + math.exp(-epsilon))
+
+
+def ratios(x: np.ndarray, noise: float, members: list[float]) -> np.ndarray:
+    """log of the density over that of noise alone; each member adds so much to a step of its own."""
+    # Steps are drawn independently, but their sums may meet in one: every assignment is a component.
+    total, bins = np.zeros(len(x)), x.shape[1]
+    for places in product(range(bins), repeat=len(members)):
+        moved = np.bincount(places, members, bins) if members else np.zeros(bins)
+        total += np.exp((x @ moved) / noise**2 - (moved @ moved) / (2 * noise**2))
+    return np.log(total / bins ** len(members))
+
+
+def games(rng: np.random.Generator, count: int, bins: int, noise: float, members: list[float]) -> np.ndarray:
+    """What is seen of one epoch, so often: the steps are drawn, and noise."""
+    x = rng.normal(scale=noise, size=(count, bins))
+    for size in members:
+        x[np.arange(count), rng.integers(bins, size=count)] += size
+    return x

@@ -1,4 +1,4 @@
-"""Transforms of one step: every bound against mpmath, and the decay bound against the modulus itself."""
+"""Transforms of one step: every bound against sums in extended precision, and what follows of an advantage alone."""
 
 import math
 from itertools import product
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from reticent.accountants.transform import Transform
-from reticent.kernel.accountants.lattice import Lattice
 from reticent.kernel.accountants.one_direction import steps_of
 from reticent.kernel.errors import NumericalError
 from reticent.kernel.mechanisms import DPSGD
@@ -32,56 +31,58 @@ CASES = [
     (0.3, 0.5, True, 0.5),
     (0.3, 0.5, True, 2.0),
 ]
-FREQUENCIES = np.array([0.0, 1.0, 5.0, 20.0])
 
 
-def exact_excess(rate: float, noise: float, antipodal: bool, exponent: complex) -> mpmath.mpc:
-    """M(exponent) - 1 by adaptive quadrature with 25 digits."""
-    with mpmath.workdps(25):
-        p, s, power = mpmath.mpf(rate), mpmath.mpf(noise), mpmath.mpc(exponent)
-
-        def mixture(x):
-            return 1 - p + p * mpmath.exp((x - mpmath.mpf(1) / 2) / s**2)
-
-        def integrand(x):
-            if antipodal:
-                return mpmath.npdf(x, 0, s) * mixture(-x) ** (1 - power) * mixture(x) ** power
-            return mpmath.npdf(x, 0, s) * mixture(x) ** power
-
-        return mpmath.quad(integrand, [k * s for k in range(-14, 32, 2)]) - 1
+def transformed(noise: float, rate: float, antipodal: bool, c: float, t: np.ndarray) -> np.ndarray:
+    """M(c + it) - 1 from many nodes in extended precision; losses near 0 keep their digits."""
+    s, p = np.longdouble(noise), np.longdouble(rate)
+    apart = s * 7 / 2000
+    x = apart * np.arange(-4000, 4001)
+    mixtures = [np.log1p(p * np.expm1((sign * x - np.longdouble(0.5)) / (s * s))) for sign in (1, -1)]
+    absent, loss = (mixtures[1], mixtures[0] - mixtures[1]) if antipodal else (0.0 * x, mixtures[0])
+    log_mass = absent - x * x / (2 * s * s)
+    mass = np.exp(log_mass + c * loss) * apart / (s * np.sqrt(8 * np.arctan(np.longdouble(1))))
+    turns = np.multiply.outer(t.astype(np.longdouble), loss)
+    return ((np.cos(turns) + 1j * np.sin(turns)) @ mass - 1).astype(complex)
 
 
-LONG = CASES[1], CASES[2], CASES[3], CASES[4], CASES[6], CASES[7]
+def missed(law: SampledGaussian, c: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By how much a law's transform is off, and by how much it says that it may be."""
+    found = law.transform(c, t)
+    return np.abs(found.excess - transformed(law.noise_multiplier, law.rate, law.antipodal, c, t)), found.error
 
 
-@pytest.mark.parametrize(
-    ("rate", "noise", "antipodal", "c"),
-    [pytest.param(*case, marks=pytest.mark.slow) if case in LONG else case for case in CASES],
-)
-def test_error_bound_holds_and_is_not_idle(rate, noise, antipodal, c):
-    law = SampledGaussian(noise, rate, antipodal, 10_000, 3.0, max(3.0, c))
-    some = FREQUENCIES[1::2]
-    value = law.transform(c, some)
-    exact = [complex(exact_excess(rate, noise, antipodal, complex(c, t))) for t in some]
-    assert np.all(np.abs(value.excess - exact) <= value.error)
-    assert value.error[0] < 1e-11
+NARROW, WAYS = 7.3, (False, True)
+TURNS = np.linspace(0.0, 8.0, 17) * NARROW / 5e-5
+LAWS = [
+    *((SampledGaussian(s, p, way, 10_000, 3.0, max(3.0, c)), c, np.array([1.0, 20.0])) for p, s, way, c in CASES),
+    # the nodes cannot resolve a frequency: the rule is off by 1e-2
+    (SampledGaussian(0.5, 0.3, True, 10_000, 3.0, 3.0), 0.5, np.array([1.0, 20.0])),
+    # the cut contour resolves many rare samples
+    (SampledGaussian(1.0, 1e-6, False, 10**6, 40.0, 1.0), 0.5, np.array([1.0, 5000.0])),
+    # narrow strips, with nodes that are too few and with enough
+    *((SampledGaussian(NARROW, 5e-5, way, 2, r, 1.5, 34.0), 0.5, TURNS / (1 + way)) for r in (20, 400) for way in WAYS),
+]
 
 
-def test_quadrature_error_that_is_real_is_covered():
-    """At a frequency that the nodes cannot resolve, the rule is off by 1e-2 and the bound says so."""
-    law = SampledGaussian(0.5, 0.3, True, 10_000, 3.0, 3.0)
-    value = law.transform(0.5, FREQUENCIES)
-    miss = abs(value.excess[3] - complex(exact_excess(0.3, 0.5, True, 0.5 + 20j)))
-    assert miss > 1e-3
-    assert miss <= value.error[3]
-    without_rule = value.error[3] - law.rule(0.5, FREQUENCIES, law.real(np.array([0.5])))[3]
-    assert miss > without_rule
+@pytest.mark.parametrize(("law", "c", "t"), LAWS)
+def test_an_error_bound_holds_and_is_not_idle(law: SampledGaussian, c: float, t: np.ndarray) -> None:
+    off, error = missed(law, c, t)
+    assert np.all(off <= error + 1e-15)
+    assert error[t <= 1.0].max() < 1e-11
+    if law.count == 10_000 and law.noise_multiplier == 0.5 and c == 0.5:
+        assert off[1] > error[1] - law.rule(c, t, law.real(np.array([c])))[1]
+        assert off[1] > 1e-3
+    if law.count == 10**6:
+        assert error[1] < 1e-13
+    if law.reach == 400:
+        assert np.all(error[t * 5e-5 < 30.0] < 1e-10)
 
 
 @pytest.mark.parametrize("c", [0.5, 4.0, -3.0])
 def test_log_moment_is_an_upper_bound(c):
     law = SampledGaussian(0.8, 0.01, False, 1000, 0.0, 5.0)
-    exact = float(mpmath.log1p(exact_excess(0.01, 0.8, False, c).real))  # log(1 + it) would round at 1e-16
+    exact = float(np.log1p(transformed(0.8, 0.01, False, c, np.zeros(1)).real[0]))  # log(1 + it) would round at 1e-16
     bound = float(law.log_moment(np.array([c]))[0])
     assert exact <= bound
     assert bound == pytest.approx(exact, rel=1e-9, abs=1e-12)
@@ -145,25 +146,13 @@ def test_several_laws_at_once_are_each_alone():
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_a_contour_that_is_cut_pays_for_what_it_leaves(antipodal, monkeypatch):
     """Rare large losses that turn between two nodes: coarse nodes miss them, and the bound says by how much at most."""
-    noise, rate, t = 1.0, 1e-3, np.array([0.0, 100.0, 300.0, 1000.0, 3000.0])
-    law = SampledGaussian(noise, rate, antipodal, 1, 0.0, 1.0, digits=8.0)
-    x = np.linspace(-13.0, 13.0, 400_001)
-    up, down = (np.log1p(rate * np.expm1(y - 0.5)) for y in (x, -x if antipodal else np.full(x.shape, 0.5)))
-    tilted = np.exp(-0.5 * x * x + 0.5 * (up + down)) * (x[1] - x[0]) / np.sqrt(2.0 * np.pi)
-    exact = [complex(np.exp(1j * s * (up - down)) @ tilted) - 1.0 for s in t]
-    found = law.transform(0.5, t)
-    miss = np.abs(found.excess - exact)
-    assert np.all(miss <= found.error)
-    assert miss[-1] > 1e-6
+    t = np.array([0.0, 100.0, 300.0, 1000.0, 3000.0])
+    law = SampledGaussian(1.0, 1e-3, antipodal, 1, 0.0, 1.0, digits=8.0)
+    off, error = missed(law, 0.5, t)
+    assert np.all(off <= error)
+    assert off[-1] > 1e-6
     monkeypatch.setattr(SampledGaussian, "cut_rule", lambda law, c, angle, growth, cells: np.full(len(growth), np.inf))
-    assert law.rule(0.5, t, law.real(np.array([0.5])))[-1] > 1e6 * found.rule[-1]
-
-
-def test_the_cut_contour_resolves_many_rare_samples():
-    law = SampledGaussian(1.0, 1e-6, False, 10**6, 40.0, 1.0)
-    value = law.transform(0.5, np.array([0.0, 5000.0]))
-    exact = complex(exact_excess(1e-6, 1.0, False, complex(0.5, 5000.0)))
-    assert abs(value.excess[1] - exact) <= value.error[1] < 1e-13
+    assert law.rule(0.5, t, law.real(np.array([0.5])))[-1] > 1e6 * error[-1]
 
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
@@ -172,45 +161,19 @@ SLOW = [(7.3, 5e-5, 0.5), (2.0, 8e-4, 0.5), (1.2, 0.02, 1.7), (13.0, 0.05, 0.5)]
 """Noise, rate, exponent."""
 
 
-def transformed(noise: float, rate: float, antipodal: bool, c: float, t: np.ndarray) -> np.ndarray:
-    """M(c + it) from many nodes in extended precision; losses near 0 keep their digits."""
-    s, p = np.longdouble(noise), np.longdouble(rate)
-    apart = s * 7 / 2000
-    x = apart * np.arange(-4000, 4001)
-    mixtures = [np.log1p(p * np.expm1((sign * x - np.longdouble(0.5)) / (s * s))) for sign in (1, -1)]
-    absent, loss = (mixtures[1], mixtures[0] - mixtures[1]) if antipodal else (0.0 * x, mixtures[0])
-    log_mass = absent - x * x / (2 * s * s)
-    mass = np.exp(log_mass + c * loss) * apart / (s * np.sqrt(8 * np.arctan(np.longdouble(1))))
-    turns = np.multiply.outer(t.astype(np.longdouble), loss)
-    return ((np.cos(turns) + 1j * np.sin(turns)) @ mass).astype(complex)
-
-
 @pytest.mark.parametrize("antipodal", [False, True])
 @pytest.mark.parametrize(("noise", "rate", "c"), SLOW)
 def test_the_closer_decay_is_a_bound_and_close(noise: float, rate: float, c: float, antipodal: bool) -> None:
     law = SampledGaussian(noise, rate, antipodal, 2, reach=60.0, largest=2.0, digits=32.0)
     _, variance = law.moments(c)
     t = np.array([1.0, 2.0, 3.0, 4.0, 5.0]) / math.sqrt(variance)
-    sizes = np.log(np.abs(transformed(noise, rate, antipodal, c, np.append(0.0, t))))
+    sizes = np.log(np.abs(transformed(noise, rate, antipodal, c, np.append(0.0, t)) + 1.0))
     truth = sizes[1:] - sizes[0]
     bound = law.decay(c, closely=True).log_bound(t)
     assert np.all(truth <= bound)
     assert np.all(np.diff(bound) < 0.0)
     assert bound[-1] < 0.7 * truth[-1]  # most of the digits of the truth, both negative
     assert bound[-1] <= law.decay(c).log_bound(t)[-1]
-
-
-@pytest.mark.parametrize("antipodal", [False, True])
-@pytest.mark.parametrize("reach", [20.0, 60.0, 400.0])
-def test_narrow_strips_bound_the_rule(reach: float, antipodal: bool) -> None:
-    """Nodes that are too few are off by less than what is stated; with enough, next to nothing is stated."""
-    law = SampledGaussian(7.3, 5e-5, antipodal, 2, reach=reach, largest=1.5, digits=34.0)
-    t = np.linspace(0.0, 8.0, 17) * 7.3 / 5e-5 / (2.0 if antipodal else 1.0)
-    found = law.transform(0.5, t)
-    off = np.abs(found.excess + 1.0 - transformed(7.3, 5e-5, antipodal, 0.5, t))
-    assert np.all(off <= found.error + 1e-15)
-    if reach == 400.0:
-        assert np.all(found.error[t * 5e-5 < 30.0] < 1e-10)
 
 
 def two_steps(noise: float, rate: float, relation: Neighbouring) -> float:
@@ -238,7 +201,7 @@ def two_steps(noise: float, rate: float, relation: Neighbouring) -> float:
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
-@pytest.mark.parametrize(("noise", "rate"), [(7.3, 5e-5), (2.9, 4.4e-6), (21.0, 0.007), (1.9, 0.0137)])
+@pytest.mark.parametrize(("noise", "rate"), [(7.3, 5e-5), (1.9, 0.0137)])
 def test_two_rare_steps_against_an_integral(noise: float, rate: float, relation: Neighbouring) -> None:
     answer = Transform().answer(steps_of(DPSGD(noise, rate, 2), relation)[0])
     lower, upper = float(answer.below[0].delta(0.0)), float(answer.above[0].delta(0.0))
@@ -247,17 +210,21 @@ def test_two_rare_steps_against_an_integral(noise: float, rate: float, relation:
     assert upper - lower < 3e-6 * truth
 
 
+def argument_of(law: SampledGaussian, z: np.ndarray) -> np.ndarray:
+    """Of the likelihood ratio at complex observations."""
+    rate, square = law.rate, law.noise_multiplier**2
+    turns = [np.angle(1.0 - rate + rate * np.exp((sign * z - 0.5) / square)) for sign in (1.0, -1.0)]
+    return turns[0] - turns[1] if law.antipodal else turns[0]
+
+
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_arguments_on_a_line_are_least_in_their_cells(antipodal: bool) -> None:
-    noise, rate = 2.0, 0.03
-    law = SampledGaussian(noise, rate, antipodal, 2, reach=20.0, largest=1.5, digits=20.0)
+    noise = 2.0
+    law = SampledGaussian(noise, 0.03, antipodal, 2, reach=20.0, largest=1.5, digits=20.0)
     lines, x = law._on_lines(0.5, law.log_scale(0.5)), law.nodes.x
     inside = x[:-1, None] + np.diff(x)[:, None] * np.linspace(0.0, 1.0, 7)
     angles = sampled_gaussian.LINES * min(math.pi, sampled_gaussian.MOST_GROWTH / noise)
-    z = inside + 1j * noise**2 * angles[:, None, None]
-    turned = np.angle(1.0 - rate + rate * np.exp((z - 0.5) / noise**2))
-    if antipodal:
-        turned = turned - np.angle(1.0 - rate + rate * np.exp((-z - 0.5) / noise**2))
+    turned = argument_of(law, inside + 1j * noise**2 * angles[:, None, None])
     assert lines.turns.shape[1] == len(x)  # a piece for each cell, and one for what is outside
     assert np.all(lines.turns[:, :-1] <= turned.min(axis=2) + 1e-12)
     assert np.all(lines.turns[:, -1] == 0.0)
@@ -275,28 +242,10 @@ def test_pieces_of_several_cells_bound_their_sum() -> None:
     assert np.all(bound <= truth + 0.5)
 
 
-def test_random_runs_agree_with_the_lattice():
-    rng, checked = np.random.default_rng(3), 0
-    for _ in range(10):
-        noise, rate, steps = rng.uniform(0.5, 6.0), 10 ** rng.uniform(-3, -0.5), int(10 ** rng.uniform(1, 4))
-        neighbouring = Neighbouring.REPLACE if rng.uniform() < 0.5 else Neighbouring.ADD_REMOVE
-        kinds, _ = steps_of(DPSGD(noise, rate, steps), neighbouring)
-        try:
-            with np.errstate(all="ignore"):
-                lower, upper = enclose_advantage(kinds[0].pair.mixture, steps)
-                safe, weak = Lattice(1e-3, 2**13).answer(kinds).sides
-        except NumericalError:
-            continue
-        assert float(weak.delta(0.0)) <= upper + 1e-13
-        assert lower <= float(safe.delta(0.0)) + 1e-13
-        checked += 1
-    assert checked >= 5
-
-
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_arguments_bound_the_true_ones(antipodal):
-    noise, rate = 2.0, 0.01
-    law = SampledGaussian(noise, rate, antipodal, 100, 4.0, 9.0)
+    noise = 2.0
+    law = SampledGaussian(noise, 0.01, antipodal, 100, 4.0, 9.0)
     grid = law.nodes
     assert 0.0 in grid.x  # the normal density is largest there, and bounds on cells rest on their ends
     ends = np.concatenate([grid.x, grid.x[-1] + noise * np.array(sampled_gaussian.FAR)])
@@ -305,10 +254,7 @@ def test_arguments_bound_the_true_ones(antipodal):
         bounds = law.arguments(angle)
         stops = np.append(starts[1:], ends[-1] + 400.0)
         for a, b, bound in zip(starts, stops, bounds, strict=True):
-            z = np.linspace(a, b, 50) + 1j * angle * noise**2
-            phase = np.angle(1.0 - rate + rate * np.exp((z - 0.5) / noise**2))
-            if antipodal:
-                phase = phase - np.angle(1.0 - rate + rate * np.exp((-z - 0.5) / noise**2))
+            phase = argument_of(law, np.linspace(a, b, 50) + 1j * angle * noise**2)
             assert np.max(np.abs(phase)) <= bound * (1.0 + 1e-12)
 
 

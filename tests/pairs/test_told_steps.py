@@ -27,6 +27,7 @@ from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.pairs import AllocatedPersonPair
 from reticent.pairs.told_steps import squares, told_steps
 from reticent.samplers import AllocatedOnce, RandomAllocation
+from tests.pairs.allocation import games, ratios
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 
@@ -76,23 +77,6 @@ class TestChain:
         for epsilon in (0.0, 0.51, 2.3):
             assert float(whole.delta(epsilon)) <= float(few.delta(epsilon)) * (1.0 + 1e-12)
         assert advantage(few) < 1.01 * advantage(whole)
-
-
-def ratios(x: np.ndarray, noise: float, members: list[float]) -> np.ndarray:
-    """log of the density over that of noise alone; each member adds so much to a step of its own."""
-    # Steps are drawn independently, but their sums may meet in one: every assignment is a component.
-    total, bins = np.zeros(len(x)), x.shape[1]
-    for places in product(range(bins), repeat=len(members)):
-        moved = np.bincount(places, members, bins) if members else np.zeros(bins)
-        total += np.exp((x @ moved) / noise**2 - (moved @ moved) / (2 * noise**2))
-    return np.log(total / bins ** len(members))
-
-
-def games(rng: np.random.Generator, count: int, bins: int, noise: float, members: list[float]) -> np.ndarray:
-    x = rng.normal(scale=noise, size=(count, bins))
-    for size in members:
-        x[np.arange(count), rng.integers(bins, size=count)] += size
-    return x
 
 
 @pytest.mark.parametrize(
