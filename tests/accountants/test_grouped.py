@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import reticent as rt
 from reticent.accountants.contour import build_contour, chernoff_moments
 from reticent.accountants.contour_plan import Plan
-from reticent.accountants.cut_moments import SampledStep, cut_moments
 from reticent.accountants.transform import SpectralComposition, Transform, transform_of
 from reticent.kernel.accountants import grouped
 from reticent.kernel.accountants.bounds import Bounds, CheapBounds
@@ -128,20 +126,6 @@ def test_cheap_bounds_of_many_kinds_are_looser_on_both_sides() -> None:
     found, each, far = Bounds().answer(steps), CheapBounds(steps, Bounds().left_out), np.array([15.0, 20.0])
     assert np.all(found.above[0].delta(far) > each.above()[0].delta(far))
     assert np.all(found.below[0].delta(EPSILONS) < each.below().delta(EPSILONS))
-
-
-@pytest.mark.parametrize("fewer", [1, 4])
-def test_fewer_cells_are_bounds_too(fewer: int) -> None:
-    """Against the same sum with cells that are as good as points."""
-    step, exponents = SampledStep(1.0, 1e-3, False, 50), np.array([-40.0, 2.0, 9.0])
-    logs, lost = cut_moments(step, exponents, -30.0, fewer)
-    x = np.linspace(-16.0, 16.0, 400_001)
-    loss, mass = np.log1p(1e-3 * np.expm1(x - 0.5)), np.exp(-0.5 * x * x) * (x[1] - x[0]) / math.sqrt(2.0 * math.pi)
-    beyond = 50.0 * np.cumsum((mass * np.exp(loss))[::-1])[::-1]
-    kept = beyond > lost * (1.0 + 1e-3)
-    truth = [50.0 * math.log(float(mass[kept] @ np.exp(c * loss[kept]))) for c in exponents]
-    assert np.all(logs >= truth)
-    assert logs == pytest.approx(truth, rel=0.3, abs=0)
 
 
 def test_many_kinds_without_a_transform_are_grouped_on_one_lattice() -> None:

@@ -48,7 +48,7 @@ def at(route: type[Route]) -> Route:
     return COARSE.get(route) or route()
 
 
-@pytest.mark.parametrize("case", some(CASES, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), ids=str)
+@pytest.mark.parametrize("case", some(CASES, 1, 2, 3, 4, 5, 6, 7, 8), ids=str)
 def test_laws(case: list[tuple[Pair, int]]) -> None:
     """Few of them serve all steps; what serves none of its own is a lattice."""
     steps, truth, answered = [Step(*one) for one in case], truth_of(case, EPSILONS), []

@@ -12,7 +12,7 @@ from scipy.stats import norm
 def by_contour(noise: float, bins: int, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """E (k - R)_+, P(R <= k) and Q(R <= k) by inverse Laplace transforms on a vertical line; nothing is certified.
 
-    R is the mean of so many independent log-normals, so its transform is a power. Eleven digits, absolute.
+    R is the mean of so many independent log-normals, so the transform of R - 1 is a power. Eleven digits, absolute.
     """
     deviation = 1.0 / noise
     z = np.linspace(-11.0, 12.0, 6001)
@@ -20,9 +20,9 @@ def by_contour(noise: float, bins: int, at: np.ndarray) -> tuple[np.ndarray, np.
     spread = math.sqrt(math.expm1(deviation**2) / bins)
     nodes, end = 600, 20.0 / spread
     line = 1.0 / spread + 1j * (np.arange(nodes) + 0.5) * end / nodes
-    falls = np.exp(-np.multiply.outer(line / bins, value))
+    falls = np.exp(-np.multiply.outer(line / bins, value - 1.0))
     one, tilted = falls @ weight, falls @ (weight * value)
-    turned = np.exp(np.multiply.outer(at, line)) * (end / nodes / math.pi)
+    turned = np.exp(np.multiply.outer(at - 1.0, line)) * (end / nodes / math.pi)
     kinds = (one**bins / line**2, one**bins / line, tilted * one ** (bins - 1) / line)
     return tuple((turned @ kind).real for kind in kinds)  # type: ignore[return-value]
 

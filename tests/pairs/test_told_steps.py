@@ -133,8 +133,10 @@ class TestRuns:
     def test_beyond_what_is_followed_the_steps_are_told(self, pair: AllocatedPersonPair) -> None:
         assert pair.curve == GaussianTradeOff(pair.unsampled_mu)
 
-    @pytest.mark.parametrize(("noise", "bins", "records"), [(4.0, 100, 32), (2.0, 10, 3), (1.0, 100, 32)])
-    @pytest.mark.parametrize("relation", [ADD, REPLACE])
+    @pytest.mark.parametrize(
+        ("noise", "bins", "records", "relation"),
+        [(4.0, 100, 32, ADD), (2.0, 10, 3, REPLACE), (1.0, 100, 32, REPLACE)],
+    )
     def test_lower_ends_are_at_least_those_of_a_sum(
         self, noise: float, bins: int, records: int, relation: Neighbouring
     ) -> None:
