@@ -55,6 +55,9 @@ def grids_alone(monkeypatch: pytest.MonkeyPatch, effort: Effort) -> None:
 MANY = [(1.0, 64), (2.0, 64), (1.0, 128), (0.7, 300), (4.0, 50), (10.0, 10_000), (1.0, 10_000), (0.8, 100)]
 
 
+LITTLE = (0.001, 0.02, 0.06, 0.066, 0.1)
+
+
 class TestOneEpoch:
     @pytest.mark.parametrize(("noise", "bins"), [(1.0, 2), (3.0, 2), (2.0, 3), (2.5, 4)])
     @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
@@ -172,9 +175,8 @@ class TestEpochs:
         assert widths[0] < 0.4 * widths[1]
 
     @pytest.mark.parametrize(
-        "noise", [0.001, 0.02, 0.03, 0.06, *(pytest.param(noise, marks=pytest.mark.slow) for noise in (0.066, 0.1))]
+        ("noise", "bins", "epochs"), some(list(product(LITTLE, (100, 10), (10, 2))), 0, 3, 5, 7, 8, 11)
     )
-    @pytest.mark.parametrize(("bins", "epochs"), [(100, 10), (10, 2), (100, 1)])
     def test_little_noise_is_told_but_for_the_places(self, noise: float, bins: int, epochs: int) -> None:
         """The upper end fell below what an attack reaches: epsilon at 1e-6 at most 1,252, and 1,592 is attained.
 
