@@ -15,7 +15,7 @@ from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.transform import transform_of
 from reticent.kernel.accountants import affinity, bounds, powers
 from reticent.kernel.accountants import lattice_sums as lattice
-from reticent.kernel.accountants.bounds import CheapBounds, loudest_step
+from reticent.kernel.accountants.bounds import loudest_step
 from reticent.kernel.accountants.compose import compose
 from reticent.kernel.accountants.one_direction import steps_of
 from reticent.kernel.accountants.powers import GridStep, Tilted
@@ -267,9 +267,6 @@ def test_moments_without_rare_large_losses(antipodal, noise, rate, exponent, log
     assert 0.0 <= about < 0.1 or cells == 800
 
 
-NET = np.concatenate([np.linspace(0.0, 60.0, 601), np.geomspace(61.0, 3000.0, 200)])
-
-
 def test_loudest_step_keeps_rates_below_the_smallest_double_gap():
     """With 1 - alpha rounded to 1 it claimed false positive rate 0 at rates that attain 1e-20."""
     step = Subsampled(GaussianTradeOff(3.0), 1e-3)
@@ -279,20 +276,12 @@ def test_loudest_step_keeps_rates_below_the_smallest_double_gap():
     assert float(curve.delta(25.0)) > 0.0
 
 
-@pytest.mark.parametrize(
-    ("noise", "rate", "steps"), some([(1.1, 0.01, 1000), (6.0, 1e-5, 50), (1.0, 0.5, 4), (0.3, 0.001, 100)], 0, 1)
-)
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_cheap_bounds_enclose(noise, rate, steps, relation):
-    """From moments alone: above and below what composition encloses, and within a factor where it matters."""
-    run = DPSGD(noise, rate, steps)
-    kinds, _ = steps_of(run, relation)
-    cheap = CheapBounds(kinds)
-    bracket = compose(run, relation)
-    truth = bracket.optimistic.log_delta(NET[:400])
-    for curve in cheap.above():
-        both = np.maximum(curve.log_delta(NET[:400]), curve.reversed.log_delta(NET[:400]))
-        assert np.all(both >= truth - 1e-6)
-    assert np.all(cheap.below().log_delta(NET[:400]) <= bracket.pessimistic.log_delta(NET[:400]) + 1e-6)
-    deep = epsilon_at_delta(cheap.above()[0], 1e-12)
-    assert deep < 2.0 * max(epsilon_at_delta(bracket.pessimistic, 1e-12), 1e-9)
+@pytest.mark.parametrize(
+    ("noise", "rate", "count"), some([(1.1, 0.01, 1000), (6.0, 1e-5, 50), (1.0, 0.5, 4), (0.3, 0.001, 100)], 0, 1)
+)
+def test_cheap_bounds_are_within_a_factor_where_it_matters(noise, rate, count, relation):
+    """That they enclose is a law of routes."""
+    run = DPSGD(noise, rate, count)
+    deep = epsilon_at_delta(bounds.CheapBounds(steps_of(run, relation)[0]).above()[0], 1e-12)
+    assert deep < 2.0 * max(epsilon_at_delta(compose(run, relation).pessimistic, 1e-12), 1e-9)

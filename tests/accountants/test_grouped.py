@@ -128,18 +128,6 @@ def test_cheap_bounds_of_many_kinds_are_looser_on_both_sides() -> None:
     assert np.all(found.below[0].delta(EPSILONS) < each.below().delta(EPSILONS))
 
 
-def test_many_kinds_without_a_transform_are_grouped_on_one_lattice() -> None:
-    """So little noise that no moment exists: what is known is wide, and holds."""
-    few = kinds(36)
-    ledger = Ledger((*few.parts, DPSGD(0.004, 1e-6, 1)))
-    rough = replace(CURVE, first_points=2**13, cheap_points=2**13, most_points=2**13)
-    found = enclose(steps_of(ledger, ADD)[0], accuracy=rough)
-    without = enclose(steps_of(few, ADD)[0], accuracy=rough)
-    assert "transform" in [attempt.name for attempt in found.trace if attempt.failure]
-    assert found.pessimistic.delta(0.0) >= without.optimistic.delta(0.0)
-    assert found.pessimistic.delta(0.0) <= without.pessimistic.delta(0.0) + 1e-6 + 1e-3
-
-
 def test_kinds_beyond_what_a_lattice_takes_are_grouped(monkeypatch: pytest.MonkeyPatch) -> None:
     steps, _ = steps_of(kinds(36, 30), ADD)
     exact = enclose(steps)

@@ -123,7 +123,7 @@ def test_log_delta_against_mpmath_where_tails_cancel(d: int, lam: float, multipl
 @pytest.mark.parametrize("mu", [0.3, 1.0, 5.0])
 def test_relaxed_laplace_delta_by_quadrature(mu: float) -> None:
     """Both directions from the densities of |y|, with no formula in common."""
-    t = np.linspace(0.0, 60.0, 2_000_001)
+    t = np.linspace(0.0, 60.0, 400_001)
     absent = np.exp(-t)
     present = 0.5 * (np.exp(-np.abs(t - mu)) + np.exp(-(t + mu)))
     for epsilon in (0.0, 0.05, 0.4 * mu, 0.9 * mu):
@@ -140,21 +140,6 @@ def test_relaxed_laplace_far_out() -> None:
     assert float(curve.log_power(-900.0)) == pytest.approx(-900.0 + 800.0 - _LN2, rel=1e-12, abs=0)
     assert float(curve.reversed.log_beta(-10.0)) == pytest.approx(-790.0 - _LN2, rel=1e-12, abs=0)
     assert float(curve.reversed.log_power(-1600.0)) == pytest.approx(-800.0, rel=1e-12, abs=0)
-
-
-def test_membership_step_by_simulation() -> None:
-    """Theorem 5.1 from drawn batches: means of n gradients with and without the target."""
-    rng = np.random.default_rng(5)
-    d, n, draws = 3, 6, 200_000
-    target = np.array([1.0, -1.5, 0.7])
-    curve = MembershipStepTradeOff(float(n), d, float(target @ target))
-    absent = rng.standard_normal((draws, d)) / math.sqrt(n)
-    present = (target + math.sqrt(n - 1) * rng.standard_normal((draws, d))) / n
-    distances = [np.sum((mean - target) ** 2, axis=1) for mean in (absent, present)]
-    for alpha in (0.01, 0.1, 0.5):
-        cut = np.quantile(distances[0], alpha)
-        power = np.mean(distances[1] <= cut)
-        assert float(curve.power(alpha)) == pytest.approx(power, abs=5.0 * math.sqrt(0.25 / draws) + 2e-3)
 
 
 @pytest.mark.parametrize(

@@ -189,23 +189,6 @@ def test_bad_arguments_are_refused_by_name(call) -> None:
         call(GaussianTradeOff(1.0))
 
 
-def test_curves_are_asked_once_whoever_has_them() -> None:
-    """Attackers of a release without sampling have one curve, and a document reads epsilon off it as either end."""
-    asked = []
-
-    class Counted(GaussianTradeOff):
-        def log_delta(self, epsilon):
-            asked.append(epsilon)
-            return super().log_delta(epsilon)
-
-    curve = Counted(1.0)
-    first, count = epsilon_at_delta(curve, 1e-5), len(asked)
-    assert epsilon_at_delta(curve, 1e-5) == first
-    assert len(asked) == count > 0
-    assert epsilon_at_delta(curve, 1e-6) > first == epsilon_at_delta(Counted(1.0), 1e-5)
-    assert len(asked) > 2 * count
-
-
 @pytest.mark.parametrize(("curve", "least"), [(GaussianTradeOff(1.0), 5e-324), (GaussianTradeOff(0.0), 0.0)])
 def test_a_delta_that_no_number_can_say_is_not_called_nothing(curve: GaussianTradeOff, least: float) -> None:
     """1e-349 at epsilon 40 was stated as 0, and so as exact."""
