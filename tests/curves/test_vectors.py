@@ -83,7 +83,9 @@ def _by_mu(kind: Callable[[float], TradeOff]) -> Callable[[dict[str, float]], Tr
 
 
 _gaussian, _laplace, _relaxed_laplace = (
-    _by_mu(kind) for kind in (GaussianTradeOff, LaplaceTradeOff, RelaxedLaplaceTradeOff)
+    _by_mu(GaussianTradeOff),
+    _by_mu(LaplaceTradeOff),
+    _by_mu(RelaxedLaplaceTradeOff),
 )
 
 

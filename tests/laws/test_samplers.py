@@ -19,6 +19,7 @@ from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.samplers import SAMPLERS, Poisson, Sampler
+from reticent.kernel.samplers.base import Uniform
 from reticent.samplers import (
     AllocatedOnce,
     BlockAllocation,
@@ -156,7 +157,11 @@ FOLLOWED = [
 """Each sampler whose batches can be drawn, their size, and one draw."""
 
 
-SOURCES = {"drawn": laws.Source(3), "seeded": SeededSource(7, Stream.SAMPLING), "system": SystemSource()}
+SOURCES: dict[str, Uniform] = {
+    "drawn": laws.Source(3),
+    "seeded": SeededSource(7, Stream.SAMPLING),
+    "system": SystemSource(),
+}
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -49,7 +49,8 @@ def transformed(noise: float, rate: float, antipodal: bool, c: float, t: np.ndar
 def missed(law: SampledGaussian, c: float, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """By how much a law's transform is off, and by how much it says that it may be."""
     found = law.transform(c, t)
-    return np.abs(found.excess - transformed(law.noise_multiplier, law.rate, law.antipodal, c, t)), found.error
+    noise, rate = float(law.noise_multiplier), float(law.rate)
+    return np.abs(found.excess - transformed(noise, rate, law.antipodal, c, t)), found.error
 
 
 NARROW, WAYS = 7.3, (False, True)

@@ -104,10 +104,11 @@ def test_records_of_one_person_that_meet_in_some_runs_only(
     The bound of whoever is told the steps supposed that records meet in all runs alike.
     """
     ledger = Ledger(tuple(replace(run, records_per_user=records) for run in runs))
-    rng, loss, count, theirs = np.random.default_rng(7), 0.0, 40_000, [1.0] * records
+    rng, count, theirs = np.random.default_rng(7), 40_000, [1.0] * records
+    loss = np.zeros(count)
     for run in runs:
         seen = games(rng, count, run.steps, run.noise_multiplier, theirs)
-        loss = loss + ratios(seen, run.noise_multiplier, theirs)
+        loss += ratios(seen, run.noise_multiplier, theirs)
     gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
     truth, error = gain.mean(), 4.0 * gain.std() / math.sqrt(count)
     assert float(ledger.parts_under(ADD)[0].pair.curve.delta(epsilon)) >= truth - error
