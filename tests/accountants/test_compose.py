@@ -10,26 +10,30 @@ import numpy as np
 import pytest
 from scipy.special import erf, ndtr, ndtri
 
+from benchmarks._rows import forget
 from experiments.worst_advantage import advantage
 from reticent.accountants import transform
 from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.contour import Enclosed
-from reticent.accountants.cut_moments import SampledStep
 from reticent.accountants.profile import WorstCaseProfile
 from reticent.accountants.readings import attained
 from reticent.accountants.tangents import power_of
 from reticent.accountants.transform import SpectralComposition
+from reticent.adversaries import Membership, Relaxed
+from reticent.calibration import Advantage, NoiseMultiplier, calibrate
+from reticent.kernel import risk
 from reticent.kernel.accountants import Composed, certified_advantage, compose, worst_case
 from reticent.kernel.accountants.lattice import Lattice
-from reticent.kernel.accountants.one_direction import steps_of
-from reticent.kernel.curves import GaussianTradeOff, Subsampled, symmetrised
+from reticent.kernel.accountants.one_direction import one_direction, steps_of
+from reticent.kernel.adversaries import WorstCase, assess
+from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk import bayes_security, epsilon_at_delta, tpr_at_fpr
+from reticent.kernel.text import digits
 from reticent.mechanisms import Laplace
-from reticent.samplers import FixedSize, Shuffled
 from tests.conftest import some
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
@@ -54,38 +58,6 @@ def test_order_is_irrelevant():
     np.testing.assert_array_equal(forth.pessimistic.beta(ALPHAS), back.pessimistic.beta(ALPHAS))
 
 
-def test_relations_are_ordered():
-    """Zero-out equals add/remove; replacement is at least as risky and at most twice two-sided."""
-    run = DPSGD(1.0, 0.01, 400)
-    assert ends(run, ZERO) == ends(run, ADD)
-    assert ends(run, REPLACE)[0] > ends(run, ADD)[1]
-    assert ends(run, REPLACE)[1] <= 2 * ends(run, ADD)[1] + 1e-6
-
-
-def test_shuffled_epochs_get_no_amplification():
-    run = DPSGD(2.0, 0.01, 250, sampler=Shuffled())
-    assert run.accountable.steps == 3
-    assert ends(run) == (0.0, ends(Gaussian(2.0, 3))[1])  # which batch of the epoch it was hides the target
-    assert ends(run)[1] > ends(DPSGD(2.0, 0.01, 250))[1]
-    assert "no amplification" in run.notes[0]
-    assert DPSGD(2.0, 0.1, 10, sampler=Shuffled()).accountable.steps == 1
-
-
-def test_fixed_size_batches_use_what_is_proven():
-    """One step: C_p(G_{2/s}); weaker than Poisson sampling under every relation."""
-    exact = symmetrised(Subsampled(GaussianTradeOff(2.0), 0.1))
-    one = compose(DPSGD(1.0, 0.1, 1, sampler=FixedSize()), REPLACE).pessimistic
-    np.testing.assert_allclose(one.beta(ALPHAS), exact.beta(ALPHAS))
-    fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=FixedSize()), DPSGD(1.0, 0.01, 100)
-    assert ends(fixed)[0] > ends(poisson)[1]
-    assert "fixed size" in fixed.notes[0]
-    assert "poisson-draws" in {one.key for one in poisson.conditions}
-    assert "fixed-size-draws" in {one.key for one in fixed.conditions}
-    both = Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Shuffled()))).notes
-    assert both[0] == fixed.notes[0]
-    assert sum("Shuffled" in note for note in both) == 1
-
-
 def test_no_noise_shows_whoever_was_sampled():
     assert ends(Gaussian(0.0)) == (1.0, 1.0)
     lower, upper = ends(DPSGD(0.0, 0.01, 10))
@@ -96,6 +68,35 @@ def test_no_noise_shows_whoever_was_sampled():
     assert ends(Ledger((Gaussian(0.0), DPSGD(1.0, 0.01, 10)))) == (1.0, 1.0)
     mixed = ends(Ledger((DPSGD(0.0, 0.01, 5), DPSGD(1.5, 0.01, 300))))
     assert mixed[0] > max(ends(DPSGD(0.0, 0.01, 5))[0], ends(DPSGD(1.5, 0.01, 300))[0])
+
+
+ASKED = [
+    (0.7003, 0.00122, 1779, ADD),  # rare large losses lie beyond the window: 1.9e-7 of alias
+    (10.02, 0.811, 1, REPLACE),  # nodes that do for many steps: 6.9e-4 of alias
+    *((0.6, 0.01, 10, relation) for relation in (ADD, REPLACE)),
+    *((1.0, 1e-4, 1000, relation) for relation in (ADD, REPLACE)),  # the last frequency alone says nothing
+    (0.2369, 6.75e-5, 37817, ADD),  # rare large losses need room on the line and closer nodes
+]
+ASKED += [(0.4782720762637816, 2.497966169037596e-05, 73853, ADD), (0.67, 1.8e-4, 35259, ADD), (0.5, 0.002, 60, ADD)]
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps", "relation"), some(ASKED, *range(7)))
+def test_an_estimate_knows_its_error(noise, rate, steps, relation):
+    """Of one run, and of the same run on a map, where that vouches for itself."""
+    lower, upper = certified_advantage(noise, rate, steps, relation)
+    on_map = advantage_map(np.array([noise]), np.array([0.9, rate]), steps, relation)[0, 1]
+    assert lower - 1e-8 <= advantage(noise, rate, steps, relation) <= upper + 1e-8
+    assert np.isnan(on_map) or lower - 1e-8 <= on_map <= upper + 1e-8
+
+
+@pytest.mark.slow
+def test_estimates_of_random_runs_keep_to_their_stated_error():
+    rng = np.random.default_rng(11)
+    for _ in range(150):
+        noise, rate = float(np.exp(rng.uniform(-2.3, 2.5))), float(np.exp(rng.uniform(-13.8, -0.05)))
+        test_an_estimate_knows_its_error(
+            noise, rate, int(np.exp(rng.uniform(0.0, 12.6))), (ADD, REPLACE)[rng.integers(2)]
+        )
 
 
 CONFIGURATIONS = [(1.0, 1e-3, 10**4), (0.6, 1e-4, 10**6), (2.0, 0.1, 500)]
@@ -121,31 +122,6 @@ def test_fast_values_lie_in_the_enclosure(run, neighbouring):
         assert low - 2e-8 <= 1.0 - power <= high + 2e-8
 
 
-@pytest.mark.parametrize(
-    ("noise", "rate", "steps", "neighbouring"),
-    [
-        (0.7003, 0.00122, 1779, ADD),  # rare large losses lie beyond the window: 1.9e-7 of alias
-        (10.02, 0.811, 1, REPLACE),  # nodes that do for many steps: 6.9e-4 of alias
-        pytest.param(0.2369, 6.75e-5, 37817, ADD, marks=pytest.mark.slow),
-    ],
-)
-def test_an_estimate_knows_its_error(noise, rate, steps, neighbouring):
-    lower, upper = certified_advantage(noise, rate, steps, neighbouring)
-    (on_map,) = advantage_map(np.array([noise]), np.array([rate]), steps, neighbouring).ravel()
-    assert lower - 1e-8 <= advantage(noise, rate, steps, neighbouring) <= upper + 1e-8
-    assert np.isnan(on_map) or lower - 1e-8 <= on_map <= upper + 1e-8
-
-
-@pytest.mark.slow
-def test_estimates_of_random_runs_keep_to_their_stated_error():
-    rng = np.random.default_rng(11)
-    for _ in range(150):
-        noise, rate = float(np.exp(rng.uniform(-2.3, 2.5))), float(np.exp(rng.uniform(-13.8, -0.05)))
-        steps, neighbouring = int(np.exp(rng.uniform(0.0, 12.6))), (ADD, REPLACE)[int(rng.integers(2))]
-        lower, upper = certified_advantage(noise, rate, steps, neighbouring)
-        assert lower - 1e-8 <= advantage(noise, rate, steps, neighbouring) <= upper + 1e-8
-
-
 COMING_BACK = [(3.0, 0.5, 5), *(pytest.param(run, marks=pytest.mark.slow) for run in ((3.0, 0.4, 4), (2.0, 0.5, 12)))]
 
 
@@ -169,19 +145,14 @@ def test_sampled_laplace_is_refused_under_replace():
         compose(Laplace(2.0, 5, sample_rate=0.5), REPLACE)
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        DPSGD(4.0, 0.14, 30),
-        pytest.param(DPSGD(1.0, 0.3, 5), marks=pytest.mark.slow),
-        pytest.param(DPSGD(0.357, 0.01, 1000), marks=pytest.mark.slow),
-        pytest.param(DPSGD(1.0, 1e-3, 10**4), marks=pytest.mark.slow),
-    ],
-)
+TAILS = [(4.0, 0.14, 30), (1.0, 0.3, 5), (0.357, 0.01, 1000), (1.0, 1e-3, 10**4)]
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), some(TAILS, 0))
 @pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
-def test_tails_are_followed(run, neighbouring):
+def test_tails_are_followed(noise, rate, steps, neighbouring):
     """A contour that cannot be had may not leave a floor under delta."""
-    bracket = compose(run, neighbouring)
+    bracket = compose(DPSGD(noise, rate, steps), neighbouring)
     last = float(bracket.pessimistic.delta(200.0))
     assert last <= 1e-11
     for alpha in (1e-6, 1e-8):
@@ -226,37 +197,11 @@ def test_many_rare_samples_are_known_to_many_digits(run, neighbouring):
     assert 0.0 <= upper - lower <= 1e-4 * upper
 
 
-def test_a_whole_curve_of_rare_samples_is_narrow():
-    bracket = compose(DPSGD(1.0, 1e-6, 10**6), ADD)
-    assert [route.name for route in bracket.trace if route.width < 1e-6] == ["transform"]
-    assert 0.0 <= float(bracket.pessimistic.delta(0.0) - bracket.optimistic.delta(0.0)) <= 1e-9
-
-
-def test_a_threshold_is_answered_by_the_contour_of_the_whole_curve(monkeypatch):
-    """One contour is built for it, whether or not the others are."""
-    alone, whole = (SpectralComposition((SampledStep(1.0, 0.01, False, 1000),)) for _ in range(2))
-    whole.polygons()
-    built = []
-    build = transform.build_contour
-    monkeypatch.setattr(transform, "build_contour", lambda *a: built.append(a[2]) or build(*a))
-    for threshold in (0.5, 0.501, -0.5):
-        assert alone.delta(threshold) == pytest.approx(whole.delta(threshold), rel=1e-12, abs=0)
-    assert len(set(built)) == 2
-
-
 @pytest.mark.parametrize("run", [(1e30, 0.5, 1), (1e30, 1e-5, 10**15)])
 def test_where_noise_is_beyond_all_use_an_advantage_is_still_an_enclosure(run: tuple[float, float, int]) -> None:
     """The lower end was below 0; and so many steps that no loss is rare enough ended in an error of numpy."""
     lower, upper = certified_advantage(*run, Neighbouring.REPLACE)
     assert 0.0 <= lower <= upper < 1e-20
-
-
-def test_epsilon_between_its_ends():
-    bracket = compose(DPSGD(0.2, 0.001, 100), REPLACE)
-    lower, upper = (epsilon_at_delta(curve, 1e-6) for curve in (bracket.optimistic, bracket.pessimistic))
-    assert lower <= 38.51533 + 5e-6
-    assert upper >= 38.51533 - 5e-6
-    assert upper - lower < 0.01
 
 
 def test_tails_of_an_ordinary_run():
@@ -300,3 +245,118 @@ def test_no_privacy_is_said_in_digits(monkeypatch, run, neighbouring):
         assert 0.0 <= upper - lower <= 1e-6 * upper
     secure = [bayes_security(curve) for curve in (bracket.pessimistic, bracket.optimistic)]
     assert secure[0] <= secure[1] <= secure[0] * (1.0 + 1e-6)
+
+
+RELATIONS = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
+RUN = DPSGD(1.1, 0.02, 300)
+
+
+@pytest.fixture
+def nothing_is_composed(monkeypatch):
+    """Composing a curve fails."""
+
+    def fail(*_):
+        raise AssertionError("the curve was composed")
+
+    worst_case.cache_clear()
+    monkeypatch.setitem(compose.__wrapped__.__globals__, "compose", fail)
+    yield
+    worst_case.cache_clear()
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("attacker", [WorstCase(), Membership()])
+def test_one_number_composes_nothing(nothing_is_composed, attacker, relation) -> None:
+    lower, upper = certified_advantage(1.1, 0.02, 300, relation)
+    found = attacker.assess(RUN, relation)
+    advantage, security = found.measure(risk.advantage), found.measure(risk.bayes_security)
+    assert (advantage.lower, advantage.value) == pytest.approx((lower, upper), rel=1e-12, abs=0)
+    assert (security.value, security.upper) == pytest.approx((1.0 - upper, 1.0 - lower), rel=1e-12, abs=0)
+    assert found.measure(lambda curve: risk.success(curve, 0.5)).value == pytest.approx(0.5 + 0.5 * upper, abs=1e-13)
+    assert found.mu().value == pytest.approx(math.sqrt(300) / 1.1, rel=1e-12, abs=0)
+    assert digits(upper, up=True) in repr(found)
+    (alone,) = assess(RUN, [WorstCase()], relation)
+    assert alone.measure(risk.advantage) == advantage
+
+
+def test_a_calibration_and_its_worst_case_compose_nothing(nothing_is_composed) -> None:
+    found = calibrate(RUN, NoiseMultiplier(), Advantage(0.1))
+    assert found.worst_case() == found.achieved
+    relaxed = calibrate(RUN, NoiseMultiplier(), Advantage(0.1), Membership())
+    assert 0.1 * (1.0 - 1e-4) < relaxed.worst_case().value <= 0.1
+
+
+def test_the_same_number_again_is_remembered(monkeypatch) -> None:
+    """A report reads one power for itself and for what follows from it."""
+    found = WorstCase().assess(RUN, Neighbouring.ADD_REMOVE)
+    asked = ((risk.tpr_at_fpr, 1e-3), (risk.epsilon_at_delta, 1e-5), (risk.delta_at_epsilon, 1.0))
+    first = [found.measure(number, at) for number, at in asked]
+
+    def fail(*_):
+        raise AssertionError("a contour was asked")
+
+    monkeypatch.setattr(SpectralComposition, "delta", fail)
+    monkeypatch.setattr(SpectralComposition, "points", fail)
+    assert [found.measure(number, at) for number, at in asked] == first
+    with pytest.raises(AssertionError, match="a contour"):
+        found.measure(risk.tpr_at_fpr, 2e-3)
+
+
+@pytest.mark.parametrize("relation", some(RELATIONS, 0))
+def test_no_number_depends_on_what_the_process_was_asked_before(relation) -> None:
+    """A composed curve outlived the contours behind it: epsilon was known within 1e-6 then, and else within 1e-11."""
+    asked = ((risk.epsilon_at_delta, 1e-5), (risk.tpr_at_fpr, 1e-3), (risk.delta_at_epsilon, 1.0), (risk.advantage,))
+
+    def answers(order) -> list[float]:
+        found = WorstCase().assess(RUN, relation)
+        told = {number: found.measure(*number) for number in order}
+        return [end for number in asked for end in (told[number].lower, told[number].upper)]
+
+    forget()
+    first = [*answers(asked), *Composed(RUN, relation).delta(1.0)]
+    forget()
+    compose(RUN, relation)
+    for more in range(70):  # more than any cache holds
+        Composed(DPSGD(3.0, 0.02, 10 + more), relation).delta(0.3)
+    near = [Composed(RUN, relation).delta(epsilon) for epsilon in (0.9, 1.001, 1.0)]
+    assert [*answers(asked[::-1]), *near[-1]] == pytest.approx(first, rel=1e-9, abs=0)
+
+
+def test_the_point_at_threshold_zero_lies_on_the_curve() -> None:
+    found = worst_case(RUN, Neighbouring.REPLACE).pessimistic
+    rates = found.errors(np.zeros(2))
+    alpha, beta = np.exp(rates.fpr), np.exp(rates.fnr)
+    assert np.exp(rates.tpr) == pytest.approx(1.0 - beta, rel=1e-12, abs=0)
+    assert 1.0 - alpha - beta == pytest.approx(found.delta(np.zeros(2)), rel=1e-13, abs=0)
+    assert beta == pytest.approx(found.beta(alpha), rel=1e-7, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (DPSGD(0.04, 0.001, 100), "too little noise"),
+        (DPSGD(0.5, 0.9, 50), ""),  # known to so few digits of its complement that the curve is better
+        (Laplace(2.0, releases=3), ""),
+    ],
+)
+def test_where_one_number_is_not_enough_the_curve_answers_and_says_why(run, reason) -> None:
+    found, curve = worst_case(run, Neighbouring.ADD_REMOVE), compose(run, Neighbouring.ADD_REMOVE)
+    assert getattr(found.pessimistic, "advantage", None) is None
+    assert float(found.pessimistic.delta(0.0)) == pytest.approx(float(curve.pessimistic.delta(0.0)), rel=1e-9, abs=0)
+    if reason:
+        assert reason in found.trace[0].failure
+        assert found.trace[1:] == curve.trace
+    else:
+        assert found.trace == curve.trace
+
+
+def test_a_relaxed_risk_composes_the_worst_case_once(monkeypatch) -> None:
+    """The attacker's own upper end and the worst case beside it are one composition."""
+    run, calls = DPSGD(1.37, 0.013, 211), []
+    names = one_direction.__wrapped__.__globals__
+    enclosed = names["enclose"]
+    monkeypatch.setitem(names, "enclose", lambda *a: calls.append(a) or enclosed(*a))
+    for found in assess(run, [Relaxed()]):
+        found.measure(lambda curve: risk.tpr_at_fpr(curve, 0.01))
+        assert found.mu().upper >= 0.0
+    assert len(calls) == 1

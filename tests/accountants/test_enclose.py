@@ -2,20 +2,14 @@
 
 import math
 import os
-import re
 import subprocess
 import sys
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
 
-from experiments.worst_advantage import advantage
-from reticent.accountants.advantage_map import advantage_map
 from reticent.accountants.transform import Transform, transform_of
-from reticent.kernel.accountants import certified_advantage, compose
+from reticent.kernel.accountants import compose
 from reticent.kernel.accountants.enclose import enclose
 from reticent.kernel.accountants.lattice import Lattice
 from reticent.kernel.accountants.one_direction import steps_of
@@ -26,13 +20,10 @@ from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import NumericalError, ParameterError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import CurvePair, Neighbouring
-from reticent.kernel.pairs.gaussian_mixture import GaussianMixture, log_mixture
+from reticent.kernel.pairs.gaussian_mixture import log_mixture
 from reticent.kernel.risk import delta_at_epsilon, epsilon_at_delta
 from reticent.mechanisms import Laplace
 
-portfolio, route, compose_module, one_direction = (
-    import_module(f"reticent.kernel.accountants.{name}") for name in ("enclose", "route", "compose", "one_direction")
-)
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
 
@@ -99,27 +90,6 @@ def test_routes_of_other_packages_are_asked_where_ours_are_wide(monkeypatch):
     assert enclose(steps).width > 1e-3
 
 
-def test_routes_are_named_in_their_own_files_and_the_list_alone():
-    """They are asked in the order of what they declare; the portfolio and what composes by it know no name."""
-    kinds = sorted(ROUTES.values(), key=lambda kind: kind.priority)
-    assert [kind.name for kind in kinds] == ["bounds", "transform", "lattice", "split lattices", "finer lattice"]
-    for module in (portfolio, route, compose_module, one_direction):
-        told = re.findall(r"\w+", Path(module.__file__).read_text())
-        assert not {kind.__name__ for kind in kinds} & set(told), module.__name__
-
-
-def test_a_worst_case_of_sampled_steps_loads_no_lattice():
-    words = (
-        "from reticent.kernel.accountants import worst_case; from reticent.kernel.mechanisms import DPSGD; import sys;"
-        "from reticent.kernel.pairs import Neighbouring;"
-    )
-    words += "worst_case(DPSGD(1.0, 0.01, 100), Neighbouring.ADD_REMOVE).pessimistic.delta(1.0); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True).stdout.split()
-    rooms = {name.rpartition(".")[2] for name in loaded if name.startswith("reticent.")}
-    assert "transform" in rooms
-    assert not {"lattice_sums", "lattice_cells", "powers", "profile"} & rooms
-
-
 def test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves():
     """Next to the smallest loss, 50 log(1 - rate), losses are nearly atomic: no contour goes there."""
     run = DPSGD(1.0, 0.02, 50)
@@ -141,26 +111,6 @@ def test_a_question_of_one_delta_has_digits_in_both_directions():
     assert known.lower <= 7.17557338e-6 <= known.upper <= known.lower * (1.0 + 2e-6)
 
 
-@pytest.mark.parametrize("antipodal", [False, True])
-@pytest.mark.parametrize("noise", [0.6, 3.0])
-def test_mixtures_of_several_shifts(noise, antipodal):
-    """A whole user's four records, each drawn with probability 0.3, against densities of scipy."""
-    shifts = (1.0, 2.0, 3.0, 4.0)
-    pair = GaussianMixture(noise, tuple(binom.pmf(range(1, 5), 4, 0.3)), shifts, antipodal)
-    dx = 0.1 * noise
-    nodes = pair.nodes(np.arange(-4.0 * antipodal - 9.0 * noise, 4.0 + 9.1 * noise, dx), dx)
-    chances = binom.pmf(range(5), 4, 0.3)
-    q = sum(w * norm.pdf(nodes.x, k, noise) for k, w in enumerate(chances))
-    p = (
-        sum(w * norm.pdf(nodes.x, -k, noise) for k, w in enumerate(chances))
-        if antipodal
-        else norm.pdf(nodes.x, 0, noise)
-    )
-    assert nodes.loss == pytest.approx(np.log(q / p), rel=1e-9, abs=1e-12)
-    assert nodes.tilted(1.0) == pytest.approx(q * nodes.dx, rel=1e-9, abs=1e-300)
-    assert [nodes.weight.sum(), nodes.tilted(1.0).sum()] == pytest.approx([1.0, 1.0], rel=1e-12, abs=0)
-
-
 def test_log_mixture_neither_cancels_nor_overflows():
     tiny = log_mixture([1e-12], [np.array([1e-8])])
     assert tiny == pytest.approx([1e-20], rel=1e-7, abs=0)
@@ -170,39 +120,6 @@ def test_log_mixture_neither_cancels_nor_overflows():
     assert sure == pytest.approx([-80.0, 0.0, 80.0], rel=1e-12, abs=0)
     nearly = log_mixture([1.0 - 1e-12], [np.array([-60.0])])
     assert nearly == pytest.approx([math.log(1e-12)], rel=1e-5, abs=0)
-
-
-@pytest.mark.parametrize("relation", [ADD, REPLACE])
-@pytest.mark.parametrize(
-    "run",
-    [
-        (0.6, 0.01, 10),
-        (1.0, 1e-4, 1000),
-        pytest.param((0.5, 0.002, 60), marks=pytest.mark.slow),
-        pytest.param((0.4, 1e-4, 10_000), marks=pytest.mark.slow),
-    ],
-)
-def test_estimates_keep_their_accuracy_where_few_steps_matter(run, relation):
-    """Transforms of nearly atomic losses dip and come back: the last frequency alone says nothing."""
-    lower, upper = certified_advantage(*run, relation)
-    assert lower - 1e-6 <= advantage(*run, relation) <= upper + 1e-6
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        pytest.param((0.4782720762637816, 2.497966169037596e-05, 73853), marks=pytest.mark.slow),
-        (0.2369, 6.75e-5, 37817),
-        pytest.param((0.67, 1.8e-4, 35259), marks=pytest.mark.slow),
-    ],
-)
-def test_estimates_keep_to_their_stated_error_where_few_steps_matter(run):
-    """They were 7e-7, 2e-6 and 6e-8 off: rare large losses need room on the line and closer nodes."""
-    lower, upper = certified_advantage(*run, ADD)
-    noise, rate, steps = run
-    assert lower - 1e-8 <= advantage(*run, ADD) <= upper + 1e-8
-    found = advantage_map(np.array([noise]), np.array([0.9, rate]), steps, ADD)[0, 1]
-    assert np.isnan(found) or lower - 1e-8 <= found <= upper + 1e-8
 
 
 ASKED = """

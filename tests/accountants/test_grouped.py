@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution
 
 import reticent as rt
 from reticent.accountants.contour import build_contour, chernoff_moments
 from reticent.accountants.contour_plan import Plan
-from reticent.accountants.cut_moments import SampledStep, cut_moments
 from reticent.accountants.transform import SpectralComposition, Transform, transform_of
 from reticent.kernel.accountants import grouped
 from reticent.kernel.accountants.bounds import Bounds, CheapBounds
 from reticent.kernel.accountants.enclose import CURVE, enclose
 from reticent.kernel.accountants.lattice import Lattice
 from reticent.kernel.accountants.one_direction import steps_of
-from reticent.kernel.accountants.steps import Step
 from reticent.kernel.mechanisms import DPSGD, Ledger
 from reticent.kernel.pairs import Neighbouring
 from reticent.pairs.sampled_gaussian import SampledGaussian
 from reticent.pairs.transforms import PlainGaussian
-from tests.pairs.test_sampled_gaussian import exact_excess
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -64,15 +59,6 @@ def test_a_block_of_laws_is_each_law(antipodal: bool, c: float) -> None:
         assert moments[k] == pytest.approx(one.log_moment(np.array([c, 3.0])), rel=1e-9, abs=1e-12)
         assert (mean[k, 0], variance[k, 0]) == pytest.approx(one.moments(c), rel=1e-9, abs=1e-12)
         assert many.log_scale(c)[k, 0] == pytest.approx(float(one.log_scale(c)), rel=1e-9, abs=0)
-
-
-@pytest.mark.parametrize("antipodal", [False, True])
-def test_the_errors_of_a_block_hold(antipodal: bool) -> None:
-    """Against quadrature with 25 digits, which shares no code."""
-    value = together(antipodal).transform(0.5, np.array([0.0, 6.0]))
-    for k in (0, 1):
-        exact = complex(exact_excess(float(RATES[k]), float(NOISES[k]), antipodal, 0.5 + 6.0j))
-        assert abs(value.excess[k, 1] - exact) <= value.error[k, 1] < 1e-11
 
 
 def test_blocks_hold_every_kind_once() -> None:
@@ -123,36 +109,6 @@ def test_a_lattice_agrees_with_many_kinds() -> None:
     assert found.width < 1e-7
 
 
-def test_dp_accounting_agrees_on_many_kinds() -> None:
-    """Its pessimistic distribution of each step, composed."""
-    ledger, whole = kinds(34, 10), None
-    for part in ledger.parts:
-        one = privacy_loss_distribution.from_gaussian_mechanism(
-            part.noise_multiplier, sampling_prob=part.sample_rate, value_discretization_interval=1e-3
-        ).self_compose(part.steps)
-        whole = one if whole is None else whole.compose(one)
-    curve = rt.assess(ledger)[0]
-    for epsilon in (0.1, 0.5):
-        found = curve.measure(rt.delta_at_epsilon, epsilon)
-        assert found.lower <= whole.get_delta_for_epsilon(epsilon)
-        assert found.upper == pytest.approx(whole.get_delta_for_epsilon(epsilon), rel=0.02, abs=0)
-
-
-@pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_equal_kinds_in_two_parts_are_one(relation: Neighbouring) -> None:
-    """Rates that differ in the last digits are kinds of their own: twice as many of half as many runs."""
-    whole = kinds(40, 20)
-    twice = [(part, factor) for part in whole.parts for factor in (1.0, 1.0 + 1e-14)]
-    halves = tuple(DPSGD(part.noise_multiplier, part.sample_rate * factor, 10) for part, factor in twice)
-    merged, apart = (enclose(steps_of(ledger, relation)[0]) for ledger in (whole, Ledger(halves)))
-    assert len(apart.steps) == 2 * len(merged.steps)
-    for end in ("pessimistic", "optimistic"):
-        one, two = (getattr(found, end).delta(EPSILONS[:4]) for found in (merged, apart))
-        assert two == pytest.approx(one, rel=1e-5, abs=0)
-    assert merged.width < 1e-7
-    assert apart.width < 1e-7
-
-
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_groups_are_on_the_side_that_is_asked_for(relation: Neighbouring) -> None:
     steps, _ = steps_of(kinds(40, 20), relation)
@@ -170,39 +126,6 @@ def test_cheap_bounds_of_many_kinds_are_looser_on_both_sides() -> None:
     found, each, far = Bounds().answer(steps), CheapBounds(steps, Bounds().left_out), np.array([15.0, 20.0])
     assert np.all(found.above[0].delta(far) > each.above()[0].delta(far))
     assert np.all(found.below[0].delta(EPSILONS) < each.below().delta(EPSILONS))
-
-
-def test_few_kinds_and_other_pairs_stay_as_they_are() -> None:
-    steps, _ = steps_of(kinds(30), ADD)
-    assert grouped.stronger(steps) is steps
-    other = Step(rt.RandomisedResponse(0.3).parts_under(ADD)[0].pair, 2)
-    assert other in grouped.stronger([*steps, other], 5)
-
-
-@pytest.mark.parametrize("fewer", [1, 4])
-def test_fewer_cells_are_bounds_too(fewer: int) -> None:
-    """Against the same sum with cells that are as good as points."""
-    step, exponents = SampledStep(1.0, 1e-3, False, 50), np.array([-40.0, 2.0, 9.0])
-    logs, lost = cut_moments(step, exponents, -30.0, fewer)
-    x = np.linspace(-16.0, 16.0, 400_001)
-    loss, mass = np.log1p(1e-3 * np.expm1(x - 0.5)), np.exp(-0.5 * x * x) * (x[1] - x[0]) / math.sqrt(2.0 * math.pi)
-    beyond = 50.0 * np.cumsum((mass * np.exp(loss))[::-1])[::-1]
-    kept = beyond > lost * (1.0 + 1e-3)
-    truth = [50.0 * math.log(float(mass[kept] @ np.exp(c * loss[kept]))) for c in exponents]
-    assert np.all(logs >= truth)
-    assert logs == pytest.approx(truth, rel=0.3, abs=0)
-
-
-def test_many_kinds_without_a_transform_are_grouped_on_one_lattice() -> None:
-    """So little noise that no moment exists: what is known is wide, and holds."""
-    few = kinds(36)
-    ledger = Ledger((*few.parts, DPSGD(0.004, 1e-6, 1)))
-    rough = replace(CURVE, first_points=2**13, cheap_points=2**13, most_points=2**13)
-    found = enclose(steps_of(ledger, ADD)[0], accuracy=rough)
-    without = enclose(steps_of(few, ADD)[0], accuracy=rough)
-    assert "transform" in [attempt.name for attempt in found.trace if attempt.failure]
-    assert found.pessimistic.delta(0.0) >= without.optimistic.delta(0.0)
-    assert found.pessimistic.delta(0.0) <= without.pessimistic.delta(0.0) + 1e-6 + 1e-3
 
 
 def test_kinds_beyond_what_a_lattice_takes_are_grouped(monkeypatch: pytest.MonkeyPatch) -> None:

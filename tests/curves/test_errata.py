@@ -61,18 +61,6 @@ def test_r6_the_maximum_branch_overstates_beta(mu: float, overstated: float) -> 
     assert float(np.max(maximum - envelope)) == pytest.approx(overstated, abs=6e-4)
 
 
-def test_r6_three_pieces_of_the_laplace_envelope() -> None:
-    """J = j^-1 up to A, the segment of slope -1 up to B, then j; B = 1/sqrt(2 e^mu - 1), A = (1 - e^-mu) B."""
-    mu, curve = 1.0, RelaxedLaplaceTradeOff(1.0)
-    both = symmetrised(curve)
-    b = 1.0 / math.sqrt(2.0 * math.exp(mu) - 1.0)
-    a = (1.0 - math.exp(-mu)) * b
-    left, middle, right = np.linspace(0.001, a, 50), np.linspace(a, b, 50), np.linspace(b, 0.999, 50)
-    assert both.beta(left) == pytest.approx(curve.reversed.beta(left), rel=1e-12, abs=0)
-    assert both.beta(middle) == pytest.approx(a + b - middle, rel=1e-12, abs=0)
-    assert both.beta(right) == pytest.approx(curve.beta(right), rel=1e-12, abs=0)
-
-
 @pytest.mark.parametrize(("rate", "crossing"), [(0.1, 0.0393), (0.01, 0.0048)])
 def test_r7_neither_direction_dominates_for_subsampled_laplace(rate: float, crossing: float) -> None:
     """mu = 1: ADD leads below the crossing, REM above, so the one-segment formula is invalid."""

@@ -18,6 +18,7 @@ from scipy.optimize import brentq
 from reticent.curves import LaplaceTradeOff, MembershipStepTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff
 from reticent.kernel.curves import GaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.kernel.errors import ParameterError
+from tests.golden.make_curves_ncx2 import tails
 
 LOG_ALPHA = np.concatenate([np.linspace(-690.0, -3.0, 60), np.log(np.linspace(0.05, 0.9999, 60))])
 _LN2 = math.log(2.0)
@@ -25,17 +26,6 @@ _LN2 = math.log(2.0)
 
 def _epsilon(curve: TradeOff, delta: float) -> float:
     return brentq(lambda e: float(curve.log_delta(e)) - math.log(delta), 0.0, 1e4, rtol=1e-14)
-
-
-@pytest.mark.parametrize(
-    "dimension", [1, 2, *(pytest.param(d, marks=pytest.mark.slow) for d in (3, 40, 1000)), 1_000_000]
-)
-@pytest.mark.parametrize("noncentrality", [0.03, 1.0, pytest.param(30.0, marks=pytest.mark.slow), 1e4])
-def test_relaxed_gaussian_lies_between_worst_case_and_perfect_privacy(noncentrality: float, dimension: int) -> None:
-    worst = GaussianTradeOff(math.sqrt(noncentrality)).log_power(LOG_ALPHA)
-    relaxed = symmetrised(RelaxedGaussianTradeOff(noncentrality, dimension)).log_power(LOG_ALPHA)
-    assert np.all(relaxed <= worst + 1e-10)
-    assert np.all(relaxed >= LOG_ALPHA - 1e-9)
 
 
 @pytest.mark.parametrize("noncentrality", [0.01, 1.0, 50.0, 1e5])
@@ -97,19 +87,6 @@ def test_extreme_arguments() -> None:
     assert np.all(np.isfinite(huge.log_delta(np.linspace(0.0, 1e5, 50))))
 
 
-def _mp_tails(t: mp.mpf, d: int, lam: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
-    """cdf and sf of the noncentral chi-square by the Poisson sum of regularised gamma functions."""
-    low = high = mp.mpf(0)
-    weight, a = mp.exp(-lam / 2), mp.mpf(d) / 2
-    for k in range(400):
-        low += weight * mp.gammainc(a + k, 0, t / 2, regularized=True)
-        high += weight * mp.gammainc(a + k, t / 2, mp.inf, regularized=True)
-        weight *= lam / 2 / (k + 1)
-        if k > lam and weight < min(high, low) * mp.mpf(10) ** -30 * mp.mpf(2) ** -k:
-            break
-    return low, high
-
-
 @pytest.mark.parametrize(
     ("d", "lam", "log10_alpha"), [(2, 1, -3), (5, 9, -30), (30, 4, -12), (7, 20, -0.001), (2, 3, -200)]
 )
@@ -119,7 +96,7 @@ def test_beta_and_power_against_mpmath(d: int, lam: int, log10_alpha: float) -> 
     alpha = mp.exp(mp.mpf(log_alpha))
     guess = float(curve._norm_at(np.log(-np.expm1(log_alpha)), np.array(log_alpha), 0.0)) ** 2
     t = mp.findroot(lambda s: mp.log(mp.gammainc(mp.mpf(d) / 2, s / 2, mp.inf, regularized=True) / alpha), guess)
-    beta, power = _mp_tails(t, d, mp.mpf(lam))
+    beta, power = tails(d, lam, t)
     assert float(curve.log_beta(log_alpha)) == pytest.approx(float(mp.log(beta)), rel=1e-11, abs=1e-13)
     assert float(curve.log_power(log_alpha)) == pytest.approx(float(mp.log(power)), rel=1e-11, abs=1e-13)
 
@@ -138,7 +115,7 @@ def test_log_delta_against_mpmath_where_tails_cancel(d: int, lam: float, multipl
             assert measured == -np.inf
             continue
         t = mp.findroot(lambda s: mp.log(mp.hyp0f1(mp.mpf(d) / 2, mp.mpf(lam) * s / 4)) / goal - 1, 2 * d * goal / lam)  # noqa: B023
-        present, absent = _mp_tails(t, d, mp.mpf(lam)), _mp_tails(t, d, mp.mpf(0))
+        present, absent = tails(d, lam, t), tails(d, 0.0, t)
         delta = present[1] - mp.exp(e) * absent[1] if sign > 0 else absent[0] - mp.exp(e) * present[0]
         assert measured == pytest.approx(float(mp.log(delta)), rel=1e-11, abs=1e-11)
 
@@ -146,7 +123,7 @@ def test_log_delta_against_mpmath_where_tails_cancel(d: int, lam: float, multipl
 @pytest.mark.parametrize("mu", [0.3, 1.0, 5.0])
 def test_relaxed_laplace_delta_by_quadrature(mu: float) -> None:
     """Both directions from the densities of |y|, with no formula in common."""
-    t = np.linspace(0.0, 60.0, 2_000_001)
+    t = np.linspace(0.0, 60.0, 400_001)
     absent = np.exp(-t)
     present = 0.5 * (np.exp(-np.abs(t - mu)) + np.exp(-(t + mu)))
     for epsilon in (0.0, 0.05, 0.4 * mu, 0.9 * mu):
@@ -163,21 +140,6 @@ def test_relaxed_laplace_far_out() -> None:
     assert float(curve.log_power(-900.0)) == pytest.approx(-900.0 + 800.0 - _LN2, rel=1e-12, abs=0)
     assert float(curve.reversed.log_beta(-10.0)) == pytest.approx(-790.0 - _LN2, rel=1e-12, abs=0)
     assert float(curve.reversed.log_power(-1600.0)) == pytest.approx(-800.0, rel=1e-12, abs=0)
-
-
-def test_membership_step_by_simulation() -> None:
-    """Theorem 5.1 from drawn batches: means of n gradients with and without the target."""
-    rng = np.random.default_rng(5)
-    d, n, draws = 3, 6, 200_000
-    target = np.array([1.0, -1.5, 0.7])
-    curve = MembershipStepTradeOff(float(n), d, float(target @ target))
-    absent = rng.standard_normal((draws, d)) / math.sqrt(n)
-    present = (target + math.sqrt(n - 1) * rng.standard_normal((draws, d))) / n
-    distances = [np.sum((mean - target) ** 2, axis=1) for mean in (absent, present)]
-    for alpha in (0.01, 0.1, 0.5):
-        cut = np.quantile(distances[0], alpha)
-        power = np.mean(distances[1] <= cut)
-        assert float(curve.power(alpha)) == pytest.approx(power, abs=5.0 * math.sqrt(0.25 / draws) + 2e-3)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,18 +74,3 @@ def test_the_kernel_needs_numpy_and_scipy_alone() -> None:
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             others |= {name.split(".")[0] for name in names} - sys.stdlib_module_names
     assert others == {"numpy", "scipy", "reticent"}
-
-
-def test_a_number_of_the_kernel_loads_no_door() -> None:
-    code = """
-import sys
-from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.mechanisms import DPSGD
-from reticent.kernel.risk import advantage
-print(WorstCase().assess(DPSGD(1.0, 0.01, 1000)).measure(advantage).value)
-print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("reticent.")}))
-"""
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    number, rooms = said.splitlines()
-    assert 0.1 < float(number) < 0.2
-    assert set(rooms.split()) == {"kernel", "accountants", "pairs"}  # the route by contours, which the list names

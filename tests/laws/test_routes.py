@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from reticent.accountants.split import Split
 from reticent.accountants.transform import Transform
@@ -17,12 +16,10 @@ from reticent.kernel.errors import NumericalError
 from reticent.kernel.pairs import (
     AntipodalGaussianPair,
     GaussianPair,
-    Neighbouring,
     Pair,
     SymmetrisedGaussianPair,
     WholeUserGaussianPair,
 )
-from reticent.mechanisms import RandomisedResponse
 from reticent.pairs import AllocatedGaussianPair, LaplacePair, MixedPair
 from reticent.testing import laws
 from tests.conftest import some
@@ -51,7 +48,7 @@ def at(route: type[Route]) -> Route:
     return COARSE.get(route) or route()
 
 
-@pytest.mark.parametrize("case", some(CASES, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), ids=str)
+@pytest.mark.parametrize("case", some(CASES, 1, 2, 3, 4, 5, 6, 7, 8), ids=str)
 def test_laws(case: list[tuple[Pair, int]]) -> None:
     """Few of them serve all steps; what serves none of its own is a lattice."""
     steps, truth, answered = [Step(*one) for one in case], truth_of(case, EPSILONS), []
@@ -69,26 +66,6 @@ def test_laws(case: list[tuple[Pair, int]]) -> None:
                 answered.append(one)
     assert {type(one) for one in answered} >= {Bounds, Lattice}
     assert Transform().serves(steps) <= (Transform in {type(one) for one in answered} or steps[0].count < 20)
-
-
-@pytest.mark.parametrize("count", [1, 5, 40])
-def test_answers_of_yes_and_no_are_the_binomial_experiment(count: int) -> None:
-    flip, yes = 0.3, np.arange(count + 1)
-    present, absent = binom.pmf(yes, count, 1.0 - flip), binom.pmf(yes, count, flip)
-    exact = {e: float(np.maximum(present - np.exp(e) * absent, 0.0).sum()) for e in (0.0, 0.5, 2.0)}
-    (part,) = RandomisedResponse(flip).parts_under(Neighbouring.REPLACE)
-    truth = {e: (delta, delta) for e, delta in exact.items()}
-    with np.errstate(all="ignore"):
-        for kind in (Bounds, Lattice):
-            laws.route(at(kind), [Step(part.pair, count)], truth)
-
-
-def test_plain_gaussian_releases_are_one() -> None:
-    exact = GaussianTradeOff(0.9)
-    truth = {e: (float(exact.delta(abs(e))),) * 2 for e in EPSILONS}
-    with np.errstate(all="ignore"):
-        for kind in (Bounds, Transform, Lattice):
-            laws.route(at(kind), [Step(GaussianPair(2.0, 1.0, 0.9), 4)], truth)
 
 
 class Forgetful(Lattice):

@@ -15,9 +15,11 @@ import pytest
 from scipy import stats
 
 from reticent.kernel.accountants import compose
+from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.samplers import SAMPLERS, Poisson, Sampler
+from reticent.kernel.samplers.base import Uniform
 from reticent.samplers import (
     AllocatedOnce,
     BlockAllocation,
@@ -28,6 +30,8 @@ from reticent.samplers import (
     TruncatedPoisson,
 )
 from reticent.testing import laws
+from reticent.training.randomness import SeededSource, Stream, SystemSource
+from tests.conftest import some
 from tests.laws.draws import Draws, allocated, anew, chosen, coins, cut, orders, sums
 from tests.laws.experiments import Experiment
 from tests.laws.leaves import full, run_of
@@ -84,8 +88,13 @@ def neighbours(run: DPSGD, draws: Callable[[int], Draws], rest: np.ndarray, rela
     return sums(draws(records), np.append(rest, -target if relation is REPLACE else 0.0)), present
 
 
-@pytest.mark.parametrize("relation", Neighbouring)
-@pytest.mark.parametrize("name", CASES)
+ASKED = [(name, relation) for relation in (ADD, REPLACE) for name in CASES]
+ASKED += [(name, ZERO) for name in ("one of three", "two of five", "cut at two", "shuffled")]
+LATER = [(name, ZERO) for name in CASES if (name, ZERO) not in ASKED]
+"""Where no other record takes the place of one that counts as nothing, that is its removal."""
+
+
+@pytest.mark.parametrize(("name", "relation"), some(ASKED + LATER, *range(len(ASKED))))
 def test_no_data_set_shows_more_than_the_parts(name: str, relation: Neighbouring) -> None:
     """Each order of both data sets; and the lower end is reached by some of them, where it claims anything."""
     run, records, draws = CASES[name]
@@ -148,16 +157,29 @@ FOLLOWED = [
 """Each sampler whose batches can be drawn, their size, and one draw."""
 
 
+SOURCES: dict[str, Uniform] = {
+    "drawn": laws.Source(3),
+    "seeded": SeededSource(7, Stream.SAMPLING),
+    "system": SystemSource(),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(("sampler", "size", "law"), FOLLOWED, ids=lambda one: getattr(one, "name", ""))
-def test_batches_follow_the_draws(sampler: Sampler, size: int | None, law: Draws) -> None:
-    """Two draws that follow each other, over all their outcomes: none remembers the one before."""
+def test_batches_follow_the_draws(sampler: Sampler, size: int | None, law: Draws, source: str) -> None:
+    """Two draws that follow each other, over all their outcomes: none remembers the one before.
+
+    Whatever source there is, one sampler tells.
+    """
+    if source != "drawn" and sampler.name != "poisson":
+        return
     steps, records = law[0][0].shape
     expected: Counter[bytes] = Counter()
     for mask, chance in law:
         for again, other in law:
             expected[np.vstack([mask, again]).astype(np.int8).tobytes()] += chance * other
     seen, games = Counter(), 6000
-    stream = sampler.batches(laws.Source(3), records, 0.3, size)
+    stream = sampler.batches(SOURCES[source], records, 0.3, size)
     for _ in range(games):
         mask = np.zeros((2 * steps, records), dtype=np.int8)
         for row, batch in zip(mask, islice(stream, 2 * steps), strict=True):
@@ -190,3 +212,39 @@ class Forgetful(Poisson):
 def test_a_sampler_that_breaks_a_law_is_seen() -> None:
     with pytest.raises(AssertionError):
         laws.batches(Forgetful())
+
+
+class Fixed:
+    """A source that returns what it is told."""
+
+    def __init__(self, values) -> None:
+        self.values = np.asarray(values)
+
+    def uniform(self, size: int) -> np.ndarray:
+        assert size == len(self.values)
+        return self.values
+
+
+@pytest.mark.parametrize("rate", [1e-7, 1e-4, 0.15])
+def test_poisson_rates_are_not_rounded_to_single_precision(rate):
+    """Uniforms in float32 know 2^24 values, which moves a rate of 1e-7 by up to a half."""
+    source = Fixed([rate * (1 - 1e-12), rate * (1 + 1e-12)])
+    assert next(Poisson().batches(source, 2, rate, None)).tolist() == [0]
+
+
+@pytest.mark.parametrize("source", [SeededSource(1, Stream.SAMPLING), SystemSource()], ids=["seeded", "system"])
+def test_uniforms_have_more_than_single_precision(source):
+    assert np.mean((source.uniform(1_000) * 2.0**40) % 1.0 != 0.0) > 0.99
+
+
+def test_samplers_that_the_loop_does_not_draw_are_refused():
+    with pytest.raises(
+        ParameterError, match="sampler must be one of poisson, fixed-size, random-allocation, shuffled, cyclic"
+    ):
+        TruncatedPoisson(9).batches(SystemSource(), 40, 0.1, 4)
+
+
+@pytest.mark.parametrize("batch", [None, 0, 41])
+def test_a_batch_larger_than_the_data_is_refused(batch):
+    with pytest.raises(ParameterError, match="batch_size must be a whole number from 1 to 40"):
+        FixedSize().batches(SystemSource(), 40, 0.1, batch)

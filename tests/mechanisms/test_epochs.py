@@ -13,23 +13,15 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.calibration import EpsilonAtDelta, NoiseMultiplier
 from reticent.calibration.samplers import Plan
-from reticent.calibration.solve import calibrate
 from reticent.dashboard.requests import assess_of
 from reticent.dashboard.state import State
-from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
+from reticent.interop.opacus import ReticentAccountant
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.samplers import Poisson, Sampler
 from reticent.kernel.samplers.epochs import batches_of_a_pass, epochs_to_steps, whole_batches_of_a_pass
-from reticent.samplers import Shuffled
 from tests.laws.leaves import BY_NAME
-
-
-def test_three_epochs_of_75_batches_are_225_steps() -> None:
-    assert int(3 / (1 / 75)) == 224  # why dividing is not enough
-    assert epochs_to_steps(3, 1 / 75) == 225
 
 
 def test_steps_are_never_too_few_and_at_most_one_too_many() -> None:
@@ -57,12 +49,6 @@ def test_every_door_counts_a_step_that_was_begun() -> None:
     assert rt.dpsgd(noise_multiplier=1.0, batch_size=7, dataset_size=100, epochs=1.55).steps == 23  # 22.14
 
 
-def test_the_opacus_bridge_calibrates_the_steps_that_will_run() -> None:
-    bridge = get_noise_multiplier(target_epsilon=3.0, target_delta=1e-5, sample_rate=1 / 75, epochs=3)
-    steps = calibrate(DPSGD(1.0, 1 / 75, 225), NoiseMultiplier(), EpsilonAtDelta(3.0, 1e-5)).value
-    assert bridge == pytest.approx(steps, rel=1e-9, abs=0)
-
-
 def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
     """455 records in batches of 64, the last one kept: ten passes are 80 steps, not 72, and count as ten releases."""
     given = {"batch_size": 64, "dataset_size": 455, "epochs": 10, "sampler": "shuffled", "batches_per_epoch": 8}
@@ -86,17 +72,6 @@ def test_as_many_passes_are_counted_as_were_stated(
     (run,) = assess_of(State.of({**state, "sampler": kind.name})).mechanism.trainings
     assert run.accountable.steps == math.ceil(epochs)
     assert Plan(records, epochs).run(kind, batch).accountable.steps == math.ceil(epochs)
-
-
-def test_one_shuffled_pass_is_one_gaussian_release() -> None:
-    """Its epsilon is that of the closed form, 1.993 for noise 2; two passes had 2.943."""
-    once = rt.dpsgd(noise_multiplier=2.0, batch_size=64, dataset_size=1000, epochs=1, sampler="shuffled")
-    closed = rt.epsilon_at_delta(rt.Gaussian(2.0), 1e-5)
-    assert rt.epsilon_at_delta(once, 1e-5) == pytest.approx(closed, rel=1e-9, abs=0)
-    bridge = get_noise_multiplier(
-        target_epsilon=closed, target_delta=1e-5, sample_rate=0.064, epochs=1, sampler=Shuffled()
-    )
-    assert bridge == pytest.approx(2.0, rel=1e-3, abs=0)
 
 
 @pytest.mark.parametrize("size", [10**6, 10**9 + 7, 10**10, 10**12 - 1])

@@ -35,11 +35,6 @@ def test_pure_releases_are_randomised_responses() -> None:
         assert float(stated.delta(epsilon)) == pytest.approx(float(flips.delta(epsilon)), rel=1e-6, abs=1e-12)
 
 
-def test_nothing_is_stated_to_be_shown() -> None:
-    assert Guarantee(0.0).parts_under(ADD) == ()
-    assert advantage(compose(Guarantee(0.0, 0.1), ADD).pessimistic) == pytest.approx(0.1, rel=1e-12, abs=0)
-
-
 @pytest.mark.parametrize("delta", [1e-5, 3.3e-14, 1e-17, 1e-300])
 def test_a_small_delta_is_not_rounded_away(delta: float) -> None:
     """1 - 3.3e-14 as a float states 3.297e-14, and 1 - 1e-17 states 0."""

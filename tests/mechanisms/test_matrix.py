@@ -85,25 +85,9 @@ def test_the_sensitivity_by_going_through_every_pattern(seed: int, most: int, se
         assert not exact or claimed.attained == claimed.proven
 
 
-def test_the_tree_counts_its_depth() -> None:
-    for steps in (1, 2, 3, 4, 7, 8, 1000):
-        tree = strategies.Strategy("tree", None, steps)
-        assert strategies.sensitivity(tree, 1, 1).proven == pytest.approx(np.sqrt(steps.bit_length()), rel=1e-12, abs=0)
-
-
 def test_the_square_root_multiplies_to_prefix_sums() -> None:
     root = strategies.matrix(strategies.Strategy("square-root", None, 30))
     assert root @ root == pytest.approx(np.tril(np.ones((30, 30))), abs=1e-12)
-
-
-def test_independent_noise_is_what_it_was() -> None:
-    one = compose(MatrixMechanism(2.0, 50, participations=5, separation=10), ADD).pessimistic
-    assert one.delta(0.7) == pytest.approx(
-        float(compose(Gaussian(2.0, 5), ADD).pessimistic.delta(0.7)), rel=1e-12, abs=0
-    )
-    blocks = MatrixMechanism(1.1, 60, separation=1, sample_rate=0.05)
-    plain = compose(DPSGD(1.1, 0.05, 60), REPLACE)
-    assert compose(blocks, REPLACE).pessimistic.delta(0.3) == pytest.approx(float(plain.pessimistic.delta(0.3)))
 
 
 def test_banded_blocks_are_sampled_steps() -> None:

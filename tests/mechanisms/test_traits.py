@@ -12,6 +12,7 @@ from reticent.kernel.mechanisms import DPSGD, Ledger, Mechanism
 from reticent.kernel.mechanisms.ledger import together
 from reticent.kernel.pairs import Neighbouring
 from reticent.mechanisms import MatrixMechanism, OneOf
+from reticent.mechanisms.short import in_short
 from reticent.samplers import AllocatedOnce, Shuffled
 
 RUN, QUERY = rt.DPSGD(1.5, 0.01, 300, num_parameters=7), rt.Gaussian(2.0, 3, 5)
@@ -103,3 +104,31 @@ def test_a_ledger_in_a_ledger_is_its_parts() -> None:
     nested, flat = Ledger((Ledger((run,)), run)), Ledger((run, run))
     assert nested == flat
     assert nested.conditions == flat.conditions
+
+
+SHOWN = rt.DPSGD(1.1, 0.01, 1000)
+
+
+@pytest.mark.parametrize(
+    ("release", "line"),
+    [
+        (SHOWN, "DPSGD: noise multiplier 1.1, sample rate 0.01 (poisson), 1000 steps"),
+        (rt.Laplace(2.0, 3), "Laplace: noise multiplier 2, 3 releases"),
+        (rt.RandomisedResponse(0.1), "RandomisedResponse: flip probability 0.1, 1 release"),
+        (rt.Guarantee(1.0, 1e-5), "Guarantee: stated epsilon 1, stated delta 1e-05, 1 release"),
+        (rt.FilteredGaussian(2.0), "FilteredGaussian: budget 2"),
+        (
+            rt.Selection(rt.Gaussian(2.0), rt.Geometric(10)),
+            "the best of several runs (geometric, 10 on average) of Gaussian: noise multiplier 2, 1 release",
+        ),
+        (OneOf((SHOWN, rt.Gaussian(2.0)), (1, 3)), "one of 2 settings, drawn by chance"),
+    ],
+)
+def test_what_was_chosen_is_said(release: Mechanism, line: str) -> None:
+    assert in_short(release) == line
+
+
+def test_the_fourth_part_is_counted() -> None:
+    line = in_short(rt.Ledger((SHOWN, rt.Gaussian(2.0), SHOWN, rt.Gaussian(3.0))))
+    assert line.count("; then ") == 3
+    assert line.endswith("1 more")

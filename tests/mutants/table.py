@@ -14,7 +14,6 @@ from tests.mutants.edits import Drop, Put
 SIGNS = "tests/adversaries/relaxed/test_sign_error_terms.py"
 TERMS = "tests/accountants/test_error_terms.py"
 CELLS = "tests/accountants/test_lattice_cells.py"
-FEW_STEPS = "tests/pairs/test_line_decay.py"
 ENCLOSURE = "tests/accountants/test_transform.py"
 SPLIT = "tests/accountants/test_split.py"
 LAWS = "tests/pairs/test_sampled_gaussian.py"
@@ -167,13 +166,13 @@ MUTANTS = (
     Mutant("laws: nodes left out", "SampledTails.outside", Put("of.exp(of.least(left, 700.0)) + of.exp(of.least(self._right(c, high, above), 700.0))", "0.0 * of.exp(of.least(self._right(c, high, above), 700.0))"), TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", "SampledGaussian.transform", Put("rule + steady.rest", "0.0 * rule + steady.rest"), LAWS),
     Mutant("laws: what a cut contour leaves", "SampledGaussian.cut_rule", Put("np.cumsum(along[..., top:], axis=-1) + side[..., top:] + _from_end(mass[..., top:])", "np.cumsum(along[..., top:], axis=-1)"), LAWS + "::test_a_contour_that_is_cut_pays_for_what_it_leaves"),
-    Mutant("few steps: a line where the density grows", "SampledGaussian._on_lines", Drop("0.5 * (angles * self.noise_multiplier) ** 2 +"), FEW_STEPS),
-    Mutant("few steps: the least argument of a cell", "SampledGaussian._on_lines", Put("turns[:, :-1] + argument(self._mirrored_odds, angles[:, None])[:, 1:] if self.antipodal else turns[:, :-1]", "turns[:, :-1] + argument(self._mirrored_odds, angles[:, None])[:, 1:] if self.antipodal else turns[:, 1:]"), FEW_STEPS),
-    Mutant("few steps: the least argument of a piece", "LineDecay.of", Put("np.minimum", "np.maximum"), FEW_STEPS),
+    Mutant("few steps: a line where the density grows", "SampledGaussian._on_lines", Drop("0.5 * (angles * self.noise_multiplier) ** 2 +"), LAWS),
+    Mutant("few steps: the least argument of a cell", "SampledGaussian._on_lines", Put("turns[:, :-1] + argument(self._mirrored_odds, angles[:, None])[:, 1:] if self.antipodal else turns[:, :-1]", "turns[:, :-1] + argument(self._mirrored_odds, angles[:, None])[:, 1:] if self.antipodal else turns[:, 1:]"), LAWS),
+    Mutant("few steps: the least argument of a piece", "LineDecay.of", Put("np.minimum", "np.maximum"), LAWS),
     Mutant("transform: a test asked less often", "readings.attained", Put("fpr.upper", "fpr.lower"), COMPOSE + "::test_a_test_that_is_asked_less_often_is_no_stronger"),
-    Mutant("certified: rule", "advantage_alone._sum", Drop("law.rule(0.5, t, real) +")),
-    Mutant("certified: nodes without sines", "advantage_alone._sum", Drop("+ left_out"), TERMS + "::test_nodes_without_sines_are_paid_for"),
-    Mutant("certified: alias", "enclose_advantage", Drop("- alias")),
+    Mutant("certified: rule", "advantage_alone._sum", Drop("law.rule(0.5, t, real) +"), TERMS + "::test_an_advantage_alone_pays_for_each_error"),
+    Mutant("certified: nodes without sines", "advantage_alone._sum", Drop("+ left_out"), TERMS + "::test_an_advantage_alone_pays_for_each_error"),
+    Mutant("certified: alias", "enclose_advantage", Drop("- alias"), TERMS + "::test_an_advantage_alone_pays_for_each_error"),
     Mutant("affinity: radius", "affinity._radius", Put("trapezoid + 2.0 * (right + left)", "0.0 * (right + left)")),
     Mutant("affinity: truncated tails", "affinity._radius", Drop("+ 2.0 * (right + left)")),
     Mutant("cheap bounds: what the grid misses, above", "CheapBounds._half", Put("np.logaddexp(_least_chernoff(logs, size, thresholds), math.log(max(lost, TINY)))", "_least_chernoff(logs, size, thresholds)")),
@@ -185,7 +184,7 @@ MUTANTS = (
     Mutant("contour: what is left of a delta next to 1", "readings.read", Put("apart and 0.0 < contour.c < 1.0", "False"), COMPOSE + "::test_no_privacy_is_said_in_digits"),
     Mutant("transform: the last contour does not serve on", "SpectralComposition._outwards", Put("found.append(Served(low, high, self._contour(last, low, high)))", 'raise NumericalError("none")'), ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
     Mutant("worst case: only one direction of a single delta", "Composed._at_threshold", Put("max(0.0, *(way[0] for way in known)), max(way[1] for way in known)", "known[-1]"), ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
-    Mutant("lattices: as fine as a small advantage asks", "Accuracy.of", Put("self.relative * advantage", "self.width"), RANDOM_RUNS + "::test_a_small_advantage_of_a_lattice_is_known_to_its_first_digit"),
+    Mutant("lattices: as fine as a small advantage asks", "Accuracy.of", Put("self.relative * advantage", "self.width"), RANDOM_RUNS + "::test_a_small_advantage_is_known_to_some_digits"),
     Mutant("kinds: groups on the wrong side", "grouped.stronger", Put("_grouped(steps, most, min, max)", "_grouped(steps, most, max, min)"), KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
     Mutant("kinds: groups from below with the larger rate", "fewer_below", Put("min", "max"), KINDS + "::test_groups_are_on_the_side_that_is_asked_for"),
     Mutant("kinds: cheap bounds of groups from below", "Bounds.answer", Put("stronger", "fewer_below"), KINDS + "::test_cheap_bounds_of_many_kinds_are_looser_on_both_sides"),
@@ -228,7 +227,7 @@ MUTANTS = (
     Mutant("shuffled: an epoch that was begun", "Passes.releases", Put("-(-run.steps // self.batches_of(run.sample_rate))", "max(1, run.steps // self.batches_of(run.sample_rate))"), SAMPLERS + "::TestShuffled::test_a_record_is_seen_at_most_once_per_counted_epoch"),
     Mutant("kept steps: an epoch that was begun", "epochs_of", Put("-(-run.steps // batches)", "max(1, run.steps // batches)"), SHARED_DRAWS),
     Mutant("blocks: the shorter ones are as long as the others", "BlockAllocation._blocks", Put("[short]", "[short + 1]"), "tests/samplers/test_block_allocation.py"),
-    Mutant("fixed size: the displaced record moves too", "FixedSize.parts", Put("neighbouring.sensitivity if attained and sizes_agree else 2.0", "neighbouring.sensitivity"), COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
+    Mutant("fixed size: the displaced record moves too", "FixedSize.parts", Put("neighbouring.sensitivity if attained and sizes_agree else 2.0", "neighbouring.sensitivity"), SAMPLERS + "::TestCasesOfTheReferee::test_fifty_fixed_size_steps"),
     Mutant("theorem cited under replacement", "base.by_coins", Put('"RETICENT:replace-dominance"', '"ZHU2022:Proposition 30"'), ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
     Mutant("a step forgotten", "Poisson.parts", Put("run.steps", "max(run.steps - 1, 1)"), DRAWS + "::test_no_data_set_shows_more_than_the_parts"),
     Mutant("estimates: losses beyond the window", "WorstCaseProfile.__init__", Drop("and bool(self._law.beyond(self.window) < DOUBT)"), COMPOSE + "::test_an_estimate_knows_its_error"),

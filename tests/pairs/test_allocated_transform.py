@@ -17,24 +17,10 @@ from reticent.pairs.allocated_sum import COARSE, sum_of
 from reticent.pairs.allocated_transform import Period, Stretch, Sums, period_of, sums_of
 from reticent.pairs.log_normal import line_of, transform
 from reticent.pairs.random_allocation import deltas_of, enclosed, random_allocation
+from tests.pairs.allocation import by_contour
 
 NOISE, BINS = 2.0, 64
 AT = np.array([0.85, 0.95, 1.0, 1.05, 1.15])
-
-
-def by_contour(noise: float, bins: int, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """E (k - R)_+, P(R <= k) and Q(R <= k) by inverse Laplace transforms on a vertical line; nothing is certified."""
-    deviation = 1.0 / noise
-    z = np.linspace(-11.0, 12.0, 6001)
-    weight, value = norm.pdf(z) * (23.0 / 6000.0), np.exp(deviation * z - 0.5 * deviation**2)
-    spread = math.sqrt(math.expm1(deviation**2) / bins)
-    nodes, end = 600, 20.0 / spread
-    line = 1.0 / spread + 1j * (np.arange(nodes) + 0.5) * end / nodes
-    falls = np.exp(-np.multiply.outer(line / bins, value))
-    one, tilted = falls @ weight, falls @ (weight * value)
-    turned = np.exp(np.multiply.outer(at, line)) * (end / nodes / math.pi)
-    kinds = (one**bins / line**2, one**bins / line, tilted * one ** (bins - 1) / line)
-    return tuple((turned @ kind).real for kind in kinds)  # type: ignore[return-value]
 
 
 TRUTH = by_contour(NOISE, BINS, AT)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import log_ndtr, ndtri
 
 from reticent.certificates.document.sentences import persons
 from reticent.kernel.accountants import compose, mu_limits
@@ -141,12 +141,6 @@ def test_the_price_of_tuning() -> None:
         assert exact - 1e-3 <= upper < 1.003 * exact < published
 
 
-@pytest.mark.usefixtures("fine_selection")
-def test_a_fixed_number_of_runs_costs_less_than_all_of_them_together() -> None:
-    best = float(epsilon_at_delta(compose(Selection(Gaussian(2.0), Fixed(10)), ADD).pessimistic, 1e-6))
-    assert 6.99 < best < 7.12 < float(epsilon_at_delta(compose(Gaussian(2.0, 10), ADD).pessimistic, 1e-6))
-
-
 def test_a_fixed_number_of_sampled_runs_is_known_closely() -> None:
     """No loss of the best is too large: delta was found at every half nat, and epsilon 1.80 was at most 2.00."""
     found = compose(Selection(DPSGD(1.98, 0.01, 1000), Fixed(10)), ADD)
@@ -219,17 +213,6 @@ def test_a_known_number_of_runs_that_all_show_the_target(scale: float, rate: flo
     assert mu_limits(best, ADD)[1] >= ndtri(q**count) - ndtri(p**count)
 
 
-def test_a_known_number_of_sampled_steps() -> None:
-    """Gaussian noise: the loss is bounded in one direction only, and that bound limits nothing here."""
-    found = compose(Selection(DPSGD(1.0, 0.1, 1), Fixed(2)), ADD).pessimistic
-    places = np.linspace(0.0, 12.0, 1201)
-    p = ndtr(-places)
-    q = 0.9 * p + 0.1 * ndtr(1.0 - places)
-    for epsilon in (4.0, 6.0):
-        lowest = float(np.max(q**2 - math.exp(epsilon) * p**2))
-        assert found.delta(epsilon) >= lowest > 1e-15
-
-
 @pytest.mark.parametrize("runs", [Poisson(1e4), Fixed(3000), NegativeBinomial(1e6, 100.0), Geometric(1e9)], ids=repr)
 def test_a_great_many_runs(runs: Runs) -> None:
     """F' is nothing at all for most outcomes."""
@@ -242,22 +225,6 @@ def test_a_mean_that_a_shape_cannot_have_in_floats() -> None:
     assert NegativeBinomial(2.6, -0.99).gamma == pytest.approx(math.exp(-96.56), rel=0.01, abs=0)
     with pytest.raises(ParameterError, match=r"at most 2\.69"):
         NegativeBinomial(20, -0.99)
-
-
-def test_it_composes_with_other_releases() -> None:
-    best = Selection(Gaussian(4.0), Geometric(10))
-    alone, both = (compose(what, ADD) for what in (best, Ledger((best, Gaussian(4.0)))))
-    apart = epsilon_at_delta(alone.pessimistic, 5e-6) + epsilon_at_delta(compose(Gaussian(4.0), ADD).pessimistic, 5e-6)
-    for curve, less in ((both.optimistic, alone.optimistic), (both.pessimistic, alone.pessimistic)):
-        assert float(epsilon_at_delta(less, 1e-5)) < float(epsilon_at_delta(curve, 1e-5)) < apart
-
-
-def test_both_directions_of_a_sampled_run() -> None:
-    """Under add/remove the losses of a sampled run are bounded one way; the worse direction counts."""
-    run = Selection(DPSGD(1.0, 0.1, 3), Geometric(20))
-    found = compose(run, ADD)
-    assert float(found.optimistic.delta(0.5)) <= float(found.pessimistic.delta(0.5))
-    np.testing.assert_allclose(found.pessimistic.delta(EPSILONS), found.pessimistic.reversed.delta(EPSILONS), rtol=1e-9)
 
 
 def test_as_a_document_and_back() -> None:

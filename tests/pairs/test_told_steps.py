@@ -19,15 +19,15 @@ from reticent.curves.moves import chained
 from reticent.kernel.accountants.compose import compose
 from reticent.kernel.accountants.enclose import Accuracy
 from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.curves import GaussianTradeOff, LogErrors, TradeOff
+from reticent.kernel.curves import GaussianTradeOff, LogErrors
 from reticent.kernel.curves.polygon import Polygon, polygon_above, polygon_through
-from reticent.kernel.mechanisms import DPSGD, Ledger
+from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import GaussianPair, Neighbouring
 from reticent.kernel.risk import advantage, epsilon_at_delta
-from reticent.pairs import AllocatedGaussianPair, AllocatedPersonPair
-from reticent.pairs.random_allocation import random_allocation
+from reticent.pairs import AllocatedPersonPair
 from reticent.pairs.told_steps import squares, told_steps
 from reticent.samplers import AllocatedOnce, RandomAllocation
+from tests.pairs.allocation import games, ratios
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 
@@ -69,13 +69,6 @@ class TestChain:
         assert np.all(found <= truth + 1e-15)
         assert np.all(found >= truth - 1e-9)
 
-    def test_two_gaussian_moves_are_one_of_twice_the_size(self) -> None:
-        found = chained(gaussian(0.7), gaussian(0.4))
-        for epsilon in (0.0, 0.5, 2.0, 5.0):
-            truth = float(GaussianTradeOff(1.1).delta(epsilon))
-            for curve in (found, found.reversed):
-                assert truth <= float(curve.delta(epsilon)) < truth * 1.02
-
     def test_many_edges_are_thinned_to_the_safe_side(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = chained(gaussian(0.7), gaussian(0.4))
         monkeypatch.setattr("reticent.curves.moves.MOST_EDGES", 300)
@@ -84,23 +77,6 @@ class TestChain:
         for epsilon in (0.0, 0.51, 2.3):
             assert float(whole.delta(epsilon)) <= float(few.delta(epsilon)) * (1.0 + 1e-12)
         assert advantage(few) < 1.01 * advantage(whole)
-
-
-def ratios(x: np.ndarray, noise: float, members: list[float]) -> np.ndarray:
-    """log of the density over that of noise alone; each member adds so much to a step of its own."""
-    # Steps are drawn independently, but their sums may meet in one: every assignment is a component.
-    total, bins = np.zeros(len(x)), x.shape[1]
-    for places in product(range(bins), repeat=len(members)):
-        moved = np.bincount(places, members, bins) if members else np.zeros(bins)
-        total += np.exp((x @ moved) / noise**2 - (moved @ moved) / (2 * noise**2))
-    return np.log(total / bins ** len(members))
-
-
-def games(rng: np.random.Generator, count: int, bins: int, noise: float, members: list[float]) -> np.ndarray:
-    x = rng.normal(scale=noise, size=(count, bins))
-    for size in members:
-        x[np.arange(count), rng.integers(bins, size=count)] += size
-    return x
 
 
 @pytest.mark.parametrize(
@@ -157,8 +133,10 @@ class TestRuns:
     def test_beyond_what_is_followed_the_steps_are_told(self, pair: AllocatedPersonPair) -> None:
         assert pair.curve == GaussianTradeOff(pair.unsampled_mu)
 
-    @pytest.mark.parametrize(("noise", "bins", "records"), [(4.0, 100, 32), (2.0, 10, 3), (1.0, 100, 32)])
-    @pytest.mark.parametrize("relation", [ADD, REPLACE])
+    @pytest.mark.parametrize(
+        ("noise", "bins", "records", "relation"),
+        [(4.0, 100, 32, ADD), (2.0, 10, 3, REPLACE), (1.0, 100, 32, REPLACE)],
+    )
     def test_lower_ends_are_at_least_those_of_a_sum(
         self, noise: float, bins: int, records: int, relation: Neighbouring
     ) -> None:
@@ -171,11 +149,6 @@ class TestRuns:
         assert epsilon_at_delta(summed, 1e-5) * (1.0 - near) <= least <= most < 5.0 * least
         if noise == 4.0 and relation is ADD:
             assert most < 1.03 * least
-
-    def test_a_record_alone_may_tell_more_than_the_sum(self) -> None:
-        run = allocated(noise=0.4, records_per_user=2)
-        one = advantage(compose(allocated(noise=0.4), ADD).optimistic)
-        assert one * (1.0 - 1e-6) <= advantage(compose(run, ADD).optimistic)
 
     @pytest.mark.parametrize(("records", "bins"), [(2, 2), (3, 5), (5, 5), (4, 6)])
     def test_how_often_records_meet(self, records: int, bins: int) -> None:
@@ -213,15 +186,6 @@ class TestRuns:
             for curve in (found, found.reversed):
                 assert truth * (1.0 - 1e-9) <= float(curve.delta(epsilon)) < truth * 1.02
 
-    def test_epochs_and_other_releases_compose(self) -> None:
-        """Epsilon of ten epochs at noise 1 with 64 steps: 49.3 if the step is told."""
-        run = DPSGD(1.0, 1 / 64, 640, sampler=RandomAllocation())
-        found = compose(run, REPLACE)
-        assert epsilon_at_delta(found.pessimistic, 1e-6) < 5.2
-        mixed = Ledger((run, DPSGD(4.0, 0.01, 100)))
-        both = compose(mixed, REPLACE)
-        assert advantage(found.pessimistic) < advantage(both.pessimistic) < advantage(found.pessimistic) + 0.2
-
     @pytest.mark.parametrize("change", [0.1, 1.9])
     def test_one_field_of_a_record_is_no_more_than_the_record(self, change: float) -> None:
         """A Gaussian curve if the step is told: above the worst case where the field moves nearly all."""
@@ -230,17 +194,6 @@ class TestRuns:
         worst = WorstCase().assess(run, REPLACE)
         told = GaussianTradeOff(change * math.sqrt(3.0))
         assert field.measure(advantage).upper <= min(worst.measure(advantage).upper, advantage(told)) * (1.0 + 1e-6)
-
-    def test_more_records_are_more_risk(self) -> None:
-        found: list[float] = []
-        curve: TradeOff = random_allocation(2.0, 10)[0]
-        assert AllocatedGaussianPair(2.0, 10).curve is curve
-        for records in (1, 2, 3, 6):
-            pair = AllocatedPersonPair(2.0, 10, records, False)
-            found.append(advantage(pair.curve))
-        assert found[0] == pytest.approx(advantage(curve), rel=1e-9, abs=0)
-        assert found == sorted(found)
-        assert found[-1] < 6.0 * found[0]
 
 
 def test_a_lattice_whose_sides_meet_asks_for_one_more_and_for_no_logarithm_of_nothing() -> None:

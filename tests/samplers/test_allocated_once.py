@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from reticent.kernel.risk import advantage
 from reticent.mechanisms import Selection
 from reticent.pairs import AllocatedGaussianPair, Geometric
 from reticent.samplers import AllocatedOnce, RandomAllocation
+from tests.pairs.allocation import games, ratios
 
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
 
@@ -47,21 +47,6 @@ def simulated(runs: tuple[DPSGD, ...], share: str, count: int = 40_000) -> tuple
         each = np.exp(losses)
         ratio = ratio * (each.mean(axis=1, keepdims=True) if share == "anew" else each[:, step])
     gain = np.maximum(1.0 - ratio.mean(axis=1), 0.0)
-    return float(gain.mean()), 4.0 * float(gain.std()) / math.sqrt(count)
-
-
-def reached(runs: tuple[DPSGD, ...], records: int, epsilon: float, count: int = 40_000) -> tuple[float, float]:
-    """(delta, four standard errors) where all records add u, and draw their steps anew in each run, by simulation."""
-    rng, loss = np.random.default_rng(7), np.zeros(count)
-    for run in runs:
-        bins = run.sampler.batches_per_epoch or 1
-        mu = math.sqrt(run.steps // bins) / run.noise_multiplier
-        places = product(range(bins), repeat=records)
-        counts = np.array([np.bincount(place, minlength=bins) for place in places], dtype=float)
-        noisy = mu * counts[rng.integers(len(counts), size=count)] + rng.normal(size=(count, bins))
-        each = mu * noisy @ counts.T - 0.5 * mu**2 * np.square(counts).sum(axis=1)
-        loss += np.logaddexp.reduce(each, axis=1) - math.log(len(counts))
-    gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
     return float(gain.mean()), 4.0 * float(gain.std()) / math.sqrt(count)
 
 
@@ -119,7 +104,13 @@ def test_records_of_one_person_that_meet_in_some_runs_only(
     The bound of whoever is told the steps supposed that records meet in all runs alike.
     """
     ledger = Ledger(tuple(replace(run, records_per_user=records) for run in runs))
-    truth, error = reached(runs, records, epsilon)
+    rng, count, theirs = np.random.default_rng(7), 40_000, [1.0] * records
+    loss = np.zeros(count)
+    for run in runs:
+        seen = games(rng, count, run.steps, run.noise_multiplier, theirs)
+        loss += ratios(seen, run.noise_multiplier, theirs)
+    gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
+    truth, error = gain.mean(), 4.0 * gain.std() / math.sqrt(count)
     assert float(ledger.parts_under(ADD)[0].pair.curve.delta(epsilon)) >= truth - error
 
 

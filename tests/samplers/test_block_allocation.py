@@ -5,12 +5,7 @@ Theorem: RETICENT:block-allocation.
 
 from __future__ import annotations
 
-import math
-from itertools import product
-
-import numpy as np
 import pytest
-from scipy.stats import norm
 
 import reticent as rt
 from reticent.certificates.page.facts import facts
@@ -20,6 +15,7 @@ from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import GaussianPair, Neighbouring
 from reticent.pairs import AllocatedPersonPair
 from reticent.samplers import BlockAllocation, RandomAllocation
+from tests.pairs.allocation import of_blocks
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -28,32 +24,12 @@ def run_of(steps: int, uses: int, epochs: int = 1, noise: float = 1.2, **more: i
     return DPSGD(noise, 1.0 / steps, epochs * steps, sampler=BlockAllocation(steps, uses_per_epoch=uses), **more)
 
 
-def call(noise: float, blocks: list[int], strike: float) -> float:
-    """E (R - strike)_+ without the target, R the likelihood ratio: the mean of each block by Black and Scholes.
-
-    What is orthogonal to it by Gauss and Hermite.
-    """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(24)
-    weights = weights / weights.sum()
-    rest, mass = np.zeros(1), np.ones(1)
-    for steps in blocks:
-        basis = np.linalg.svd(np.ones((1, steps)))[2][1:]  # of the deviations from the mean
-        grid = np.array(list(product(range(24), repeat=steps - 1)), dtype=int).reshape(24 ** (steps - 1), steps - 1)
-        ratios = np.exp(nodes[grid] @ basis / noise - 0.5 / noise**2).mean(axis=1)
-        rest = np.add.outer(rest, np.log(ratios)).ravel()
-        mass = np.multiply.outer(mass, weights[grid].prod(axis=1)).ravel()
-    spread = math.sqrt(sum(1.0 / steps for steps in blocks)) / noise
-    at = (rest - math.log(strike) + spread**2) / spread
-    return float(mass @ (np.exp(rest + 0.5 * spread**2) * norm.cdf(at) - strike * norm.cdf(at - spread)))
-
-
 @pytest.mark.parametrize("blocks", [[3, 3], [3, 2], [2, 1, 1], [1, 1, 1]])
 def test_the_ends_enclose_the_law_and_are_close(blocks: list[int]) -> None:
     """Lemma 3.2 would take the shortest block for all; here blocks of two lengths are exact as well."""
     found = compose(run_of(sum(blocks), len(blocks)), ADD)
     for epsilon in (0.0, 1.0):
-        there, back = call(1.2, blocks, math.exp(epsilon)), call(1.2, blocks, math.exp(-epsilon))
-        truth = max(there, math.exp(epsilon) * (back - 1.0 + math.exp(-epsilon)))  # a record may be added or removed
+        truth = max(of_blocks(1.2, blocks, epsilon))  # a record may be added or removed
         below, above = (float(curve.delta(epsilon)) for curve in (found.optimistic, found.pessimistic))
         assert below * (1.0 - 1e-8) <= truth <= above * (1.0 + 1e-8)
         assert above == pytest.approx(below, rel=3e-5, abs=0)

@@ -59,13 +59,8 @@ class TestCasesOfTheReferee:
         assert "10 counted (10 steps, 1 per epoch, as the loader may drop" in run.notes[0]
         assert "5 counted (10 steps, 2 per epoch)" in kept.notes[0]
 
-    @pytest.mark.parametrize(
-        ("rate", "relation"),
-        [
-            *(pytest.param(0.2, relation, marks=pytest.mark.slow) for relation in Neighbouring),
-            *((1.0, relation) for relation in Neighbouring),
-        ],
-    )
+    @pytest.mark.parametrize("rate", [1.0, pytest.param(0.2, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("relation", Neighbouring)
     @pytest.mark.parametrize("sampler", [kind() for kind in BY_NAME])
     def test_relaxed_is_within_log_2_of_the_worst_case(self, relation, sampler, rate) -> None:
         """Noise 4, ten full batches of fixed size: it said 2.649 beside 7.511 at delta 1e-5."""
@@ -116,16 +111,6 @@ class TestShuffled:
                     known = DPSGD(1.0, size / records, steps, sampler=Shuffled(batches))
                     assert known.accountable.steps == seen
                     assert blind.sampler.batches_of(blind.sample_rate) <= batches
-
-    def test_one_batch_per_epoch_is_exact(self) -> None:
-        run = DPSGD(2.0, 1.0, 7, sampler=Shuffled())
-        assert compose(run, ADD) == compose(DPSGD(2.0, 1.0, 7), ADD)
-
-    def test_ledgers_lose_only_the_part_that_is_not_attained(self) -> None:
-        both = Ledger((DPSGD(2.0, 0.1, 40), DPSGD(2.0, 0.5, 4, sampler=Shuffled())))
-        assert ends(both)[0] == pytest.approx(ends(DPSGD(2.0, 0.1, 40))[0], rel=1e-6, abs=0)
-        lower, upper = Composed(both, ADD).delta(0.5)
-        assert lower <= Composed(DPSGD(2.0, 0.1, 40), ADD).delta(0.5)[1] < upper
 
     def test_the_attribute_adversary_counts_the_same_epochs(self) -> None:
         run = DPSGD(2.0, 0.6, 10, sampler=Shuffled())

@@ -173,13 +173,6 @@ def test_a_class_that_says_a_known_condition_anew_is_refused_when_it_is_made() -
     assert CONDITIONS[Poisson.condition.key] == Poisson.condition
 
 
-def test_a_condition_of_another_sampler_is_not_said_anew(twice: type[Sampler], monkeypatch) -> None:
-    for taken in (Poisson.condition, CONDITIONS["clipped"]):
-        monkeypatch.setattr(Twice, "condition", replace(taken, says=said("Nothing.")))
-        with pytest.raises(ParameterError, match="a key that no other condition has"):
-            list(CONDITIONS)
-
-
 def test_a_sampler_without_a_condition_is_not_listed(monkeypatch) -> None:
     """One of another package ends each command in a line that names the package; see ``Registry``."""
     monkeypatch.setattr(Twice, "condition", "poisson-draws")

@@ -22,7 +22,6 @@ from reticent.kernel.adversaries.base import Hidden
 from reticent.kernel.errors import NumericalError
 from reticent.kernel.mechanisms import DPSGD, Mechanism
 from reticent.kernel.pairs import Neighbouring
-from reticent.pairs.selected import best_delta
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _ROUGHEST = 5.0  # kurtosis of the loss from which what is claimed comes from a lattice
@@ -111,7 +110,7 @@ def _beyond(target: Target) -> float | None:
 def selected_log_mu(epsilon: float, best: Mechanism, neighbouring: Neighbouring) -> float:
     """The same for the best of several runs, by its delta at one threshold."""
     (part,) = best.parts_under(neighbouring)
-    return _log_mu_at(epsilon, best_delta(part.pair, one_run, epsilon))
+    return _log_mu_at(epsilon, part.pair.quick_delta(one_run, epsilon))
 
 
 def composed_log_mu(target: Target, release: Mechanism, neighbouring: Neighbouring) -> float:

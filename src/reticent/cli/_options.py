@@ -16,8 +16,7 @@ from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms import MECHANISMS, Mechanism
 from reticent.kernel.registry import Parameter, parameters_of, typed
 from reticent.kernel.text import listed
-from reticent.mechanisms.selection import runs_called
-from reticent.pairs.runs import RUNS, Runs
+from reticent.pairs.runs import RUNS, Runs, runs_called
 
 if TYPE_CHECKING:
     from reticent.verbs.names import Attackers

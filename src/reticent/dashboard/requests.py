@@ -29,9 +29,8 @@ from reticent.kernel.mechanisms import DPSGD, Mechanism
 from reticent.kernel.registry import parameters_of
 from reticent.kernel.risk.questions import Questions
 from reticent.kernel.samplers import SAMPLERS
-from reticent.mechanisms import Selection
 from reticent.mechanisms.codec import mechanism_of, within_reach
-from reticent.mechanisms.selection import runs_called, singles_of
+from reticent.pairs.runs import runs_called
 from reticent.verbs import Assess, Calibrate, Certify, Differ, Request
 from reticent.verbs.names import USUAL, Attackers
 from reticent.verbs.releases import Release
@@ -55,7 +54,7 @@ def release_of(text: str) -> Mechanism:
     if not isinstance(document, dict):
         raise ParameterError("file", text[:60], _NONE)
     release = mechanism_of(document)
-    for part in singles_of(release):
+    for part in release.singles:
         if part.steps > MOST_STEPS:
             raise ParameterError("steps", part.steps, "a whole number up to a billion")
     return release
@@ -146,7 +145,7 @@ def _released(state: State) -> Mechanism:
     if state["selection"] == ONE_RUN:
         return run
     law = runs_called(state["selection"])
-    return Selection(run, law(**{own: number(name, state[name]) for name, own in OF_RUNS[law.name].items()}))
+    return Release(run).best_of(law(**{own: number(name, state[name]) for name, own in OF_RUNS[law.name].items()}))
 
 
 def _run(state: State) -> Mechanism:

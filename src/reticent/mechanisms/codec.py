@@ -10,7 +10,7 @@ from reticent.kernel.mechanisms import MECHANISMS, Ledger, Mechanism
 from reticent.kernel.mechanisms.units import Unit
 from reticent.kernel.registry import Parameter, flat, gathered, parameters_of, typed
 from reticent.mechanisms import OneOf, Selection
-from reticent.mechanisms.selection import runs_called
+from reticent.pairs.runs import runs_called
 
 _MOST_PARTS = 64
 _LARGEST_COUNT = 10**12
@@ -22,10 +22,10 @@ def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
     """The mechanism as plain data, with its kind."""
     if isinstance(mechanism, Ledger):
         return {"kind": mechanism.name, "parts": [mechanism_record(part) for part in mechanism.parts]}
-    if isinstance(mechanism, OneOf):
+    if mechanism.weights:
         settings = [mechanism_record(one) for one in mechanism.settings]
         return {"kind": mechanism.name, "settings": settings, "weights": list(mechanism.weights)}
-    if isinstance(mechanism, Selection):
+    if mechanism.runs is not None:
         return {"kind": mechanism.name, "base": mechanism_record(mechanism.base), "runs": runs_record(mechanism.runs)}
     usual = {"unit": Unit.RECORD, "copies": None}  # nothing is said where a record is a record, listed once
     said = {name: value for name, value in flat(mechanism).items() if name not in usual or value != usual[name]}
@@ -43,9 +43,9 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
     try:
         if kind == "ledger":
             return within_reach(Ledger(tuple(mechanism_of(part) for part in _parts(fields))))
-        if kind == "selection":
+        if kind == Selection.name:
             return within_reach(_selection(**fields))
-        if kind == "one-of":
+        if kind == OneOf.name:
             return within_reach(_one_of(**fields))
         known = MECHANISMS.find(kind, "kind")
         spelt = fields.keys() <= {parameter.name for parameter in parameters_of(known)}

@@ -11,8 +11,7 @@ from reticent.kernel.mechanisms.base import Mechanism
 from reticent.kernel.messages import Message
 from reticent.kernel.pairs import Neighbouring, Part
 from reticent.kernel.proofs import Condition, Status, condition
-from reticent.kernel.text import one_of
-from reticent.pairs.runs import RUNS, Runs
+from reticent.pairs.runs import Runs
 
 OF_SELECTION = ("independent-runs", "hidden-runs", "best-only", "counted-scores")
 """Keys of conditions that every selection rests on."""
@@ -77,22 +76,6 @@ class Selection(Mechanism):
             ("runs", self.runs.name, "How the number of runs is drawn."),
             ("mean", self.runs.mean, "Runs on average."),
         ]
-
-
-def runs_called(name: str) -> type[Runs]:
-    """The law of a number of runs with this name.
-
-    Raises:
-        ParameterError: there is none.
-    """
-    if name not in RUNS:
-        raise ParameterError("selection", name, one_of(name, RUNS))
-    return RUNS[name]
-
-
-def singles_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """The single mechanisms of one: those of a ledger, of a list of settings, and the run that a selection repeats."""
-    return tuple(one for part in mechanism.inner for one in singles_of(part)) or (mechanism,)
 
 
 def _selects(mechanism: Mechanism) -> bool:

@@ -15,6 +15,7 @@ from reticent.kernel.curves._thresholds import halved
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.keywords import hinted
 from reticent.kernel.registry import described
+from reticent.kernel.text import one_of
 
 _MOST = 1e9  # runs on average
 _HALVINGS = 200
@@ -240,6 +241,17 @@ class Fixed(Runs):
 
 RUNS: dict[str, type[Runs]] = {kind.name: kind for kind in (Geometric, NegativeBinomial, Poisson, Fixed)}
 """Laws of the number of runs by name."""
+
+
+def runs_called(name: str) -> type[Runs]:
+    """The law of a number of runs with this name.
+
+    Raises:
+        ParameterError: there is none.
+    """
+    if name not in RUNS:
+        raise ParameterError("selection", name, one_of(name, RUNS))
+    return RUNS[name]
 
 
 @lru_cache(maxsize=256)

@@ -88,6 +88,12 @@ class SelectedPair(Pair):
     def composed(self, compose: Composer) -> Pair:
         return _best_of(self, compose)
 
+    def quick_delta(self, compose: Composer, epsilon: float) -> float:
+        """Of the best, one direction, without its curve."""
+        run, ends = compose(self.parts, False)
+        with np.errstate(all="ignore"):
+            return math.exp(_Ahead(run, self.runs, ends).bounds(np.array([epsilon]))[0])
+
 
 @dataclass(frozen=True)
 class OneOfPairs(Pair):
@@ -146,19 +152,6 @@ def _above(run: TradeOff, runs: Runs, ends: tuple[float, float], together: Trade
     reverse = None if together is None else together.reversed
     back = ahead if run.reversed is run else _Ahead(run.reversed, runs, ends[::-1], reverse).points()
     return polygon_above(mirrored(-back[0], ahead[0]), mirrored(back[1], ahead[1]))
-
-
-def best_delta(pair: Pair, compose: Composer, epsilon: float) -> float:
-    """delta of the best of several runs at one epsilon >= 0, one direction, without its curve: it steers a search.
-
-    Raises:
-        UnsupportedError: it is no selection.
-    """
-    if not isinstance(pair, SelectedPair):
-        raise UnsupportedError("nothing is selected")
-    run, ends = compose(pair.parts, False)
-    with np.errstate(all="ignore"):
-        return math.exp(_Ahead(run, pair.runs, ends).bounds(np.array([epsilon]))[0])
 
 
 class _Ahead:

@@ -27,8 +27,8 @@ from reticent.kernel.registry import parameters_of
 from reticent.mechanisms import Selection
 from reticent.mechanisms.codec import mechanism_record
 from reticent.mechanisms.one_of import drawn_from
-from reticent.mechanisms.selection import runs_called
 from reticent.pairs import Runs
+from reticent.pairs.runs import runs_called
 from reticent.training import rundir
 from reticent.training.config import parse_config
 from reticent.training.randomness import SystemSource

@@ -104,7 +104,7 @@ def _selections(mechanism: Mapping[str, Any]) -> Iterator[Fact]:
         if "runs" in part:
             law, mean = part["runs"]["kind"].replace("-", " "), _plain(float(part["runs"]["mean"]))
             yield Message("fact.released"), Message("fact.best-of", law=law, mean=mean)
-            if part["base"].get("kind") == "one-of":
+            if "weights" in part["base"]:
                 weights = part["base"]["weights"]
                 counts = {"count": Figure(str(sum(weights))), "kinds": Figure(str(len(weights)))}
                 yield Message("fact.settings"), Message("fact.drawn-from", **counts)

@@ -82,6 +82,11 @@ class Mechanism(Choice, Short, ABC):
         return tuple(one for one in (*self.parts, *self.settings, self.base) if one is not self)
 
     @property
+    def singles(self) -> tuple[Mechanism, ...]:
+        """What none of is made of others: the innermost of ``inner``, or the one that it is."""
+        return tuple(one for part in self.inner for one in part.singles) or (self,)
+
+    @property
     def parts(self) -> tuple[Mechanism, ...]:
         """What ran, one after the other: the parts of a ledger, or the one that it is."""
         return (self,)

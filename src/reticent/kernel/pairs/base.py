@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from reticent.kernel.curves import TradeOff
+from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.pairs.gaussian_mixture import GaussianMixture
 from reticent.kernel.pairs.losses import LossMasses
 
@@ -73,6 +74,14 @@ class Pair:
     def composed(self, compose: Composer) -> Pair:
         """The same with its curve, where that follows from the curves of other releases; else itself."""
         return self
+
+    def quick_delta(self, compose: Composer, epsilon: float) -> float:
+        """delta of the composed pair at one epsilon >= 0, near enough to steer a search.
+
+        Raises:
+            UnsupportedError: nothing is quicker than its curve.
+        """
+        raise UnsupportedError("nothing is quicker than the curve")
 
     def losses(self, grid: np.ndarray) -> LossMasses | None:
         """The privacy loss distribution on cells between the points of ``grid``; None where it is not known."""
