@@ -211,6 +211,12 @@ def test_what_is_no_score_file_executes_nothing_and_ends_in_one_line(tmp_path: P
     assert not (tmp_path / "boom").exists()
 
 
+def test_a_long_list_of_entries_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = npz(tmp_path / "s.npz", **{f"entry {k}": b"" for k in range(2000)})
+    with pytest.raises(ArtifactError, match=r"not a readable \.npz file"):
+        load_scores(path)
+
+
 def test_files_that_are_too_large_and_other_endings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArtifactError, match=r"\.npz, \.parquet or \.csv"):
         save_scores(tmp_path / "scores.pkl", SCORES)
