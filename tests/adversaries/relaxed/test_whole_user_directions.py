@@ -169,21 +169,23 @@ def test_two_steps_of_two_records_by_quadrature(dimension: int) -> None:
     assert curves.pessimistic.delta(0.0) <= 1.7 * curves.optimistic.delta(0.0)
 
 
-def test_attackers_of_a_person_reach_what_is_stated() -> None:
-    noise, rate, steps, d, records, n = 2.0, 0.15, 10, 6, 3, 30_000
+@pytest.mark.parametrize(
+    ("noise", "steps", "records", "short"), [(1.2, 12, 1, (0.02,) * 4), (2.0, 10, 3, (0.05, 0.025, 0.1, 0.025))]
+)
+def test_attackers_reach_what_is_stated(noise, steps, records, short, rate=0.15, d=6, n=30_000) -> None:
     fpr, power = attacks.error_rates(noise, rate, steps, d, records=records)
     rng = np.random.default_rng(7)
     noise_only, noisy = (rng.normal(size=(n, steps, d)) for _ in range(2))
-    noisy[:, :, 0] += rng.binomial(records, rate, (n, steps)) / noise
+    noisy[:, :, 0] += rng.binomial(records, rate, (n, steps)) / noise  # rotation invariance: any direction will do
     pairs = [(y, np.sum(y * y, axis=2)) for y in (noise_only, noisy)]
     statistics = [(np.sum(y.sum(1) ** 2, axis=1) / steps, square.sum(1), square.max(1)) for y, square in pairs]
     scale = attacks.direction(rate, steps * records)
     forms = [(b + scale * (total - b), b, total, loudest) for b, total, loudest in statistics]
-    best = [np.max(np.mean(h1 > (levels := np.quantile(h0, np.linspace(0.3, 0.999, 400)))[:, None], axis=1)
+    best = [np.max(np.mean(h1 > (levels := np.quantile(h0, np.linspace(0.3, 0.999, 200)))[:, None], axis=1)
                    - np.mean(h0 > levels[:, None], axis=1)) for h0, h1 in zip(*forms, strict=True)]  # fmt: skip
     stated = [np.max(part) for part in np.split(power - fpr, 4)]
-    for reached, claimed, short in zip(best, stated, (0.05, 0.025, 0.1, 0.025), strict=True):
-        assert reached - short <= claimed <= reached + 0.014
+    for reached, claimed, less in zip(best, stated, short, strict=True):
+        assert reached - less <= claimed <= reached + 0.014  # four deviations of the largest of correlated means
 
 
 # What it means.
