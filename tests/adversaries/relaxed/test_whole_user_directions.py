@@ -117,7 +117,8 @@ KINDS = ("one direction", "opposite", "records differ", "steps differ", "mirrore
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_joint_law_of_directions_has_a_larger_second_moment(kind, noise=2.0, rate=0.5, dimension=3) -> None:
+def test_no_joint_law_of_directions_has_a_larger_second_moment(kind) -> None:
+    noise, rate, dimension = 2.0, 0.5, 3
     rng, shape = np.random.default_rng(6), (25_000, 3, 2)
     one, other = (
         np.einsum("ntj,ntjd->ntd", rng.random(shape) < rate, directions(kind, rng, shape, dimension)) for _ in range(2)
@@ -172,7 +173,8 @@ def test_two_steps_of_two_records_by_quadrature(dimension: int) -> None:
 @pytest.mark.parametrize(
     ("noise", "steps", "records", "short"), [(1.2, 12, 1, (0.02,) * 4), (2.0, 10, 3, (0.05, 0.025, 0.1, 0.025))]
 )
-def test_attackers_reach_what_is_stated(noise, steps, records, short, rate=0.15, d=6, n=30_000) -> None:
+def test_attackers_reach_what_is_stated(noise, steps, records, short) -> None:
+    rate, d, n = 0.15, 6, 30_000
     fpr, power = attacks.error_rates(noise, rate, steps, d, records=records)
     rng = np.random.default_rng(7)
     noise_only, noisy = (rng.normal(size=(n, steps, d)) for _ in range(2))

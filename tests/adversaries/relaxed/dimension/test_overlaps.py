@@ -73,7 +73,8 @@ def likelihood_ratios(y: np.ndarray, noise: float, mask: np.ndarray) -> np.ndarr
 
 
 @pytest.mark.parametrize("reference", ["absent", "norms"])
-def test_cut_moments_bound_simulated_advantages(reference: str, noise=0.35, rate=0.03, steps=3, dimension=6) -> None:
+def test_cut_moments_bound_simulated_advantages(reference: str) -> None:
+    noise, rate, steps, dimension = 0.35, 0.03, 3, 6
     rng, n = np.random.default_rng(11), 60_000
     drawn = rng.random((n, steps)) < rate
     directions = rng.normal(size=(n, steps, dimension))
@@ -128,7 +129,8 @@ def test_what_is_dropped_is_counted_for_every_part_of_the_mask(monkeypatch, leas
     assert dropped <= 3.0 * lost.mean()
 
 
-def test_norms_of_single_steps_are_enclosed(noise=0.5, rate=0.05, steps=20, dimension=4) -> None:
+def test_norms_of_single_steps_are_enclosed() -> None:
+    noise, rate, steps, dimension = 0.5, 0.05, 20, 4
     above, below = norms.composed_norms(noise, rate, steps, dimension, 0.1)
     rng, n = np.random.default_rng(2), 20_000
     total = np.zeros((2, n))
