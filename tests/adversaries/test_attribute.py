@@ -23,8 +23,6 @@ from reticent.adversaries.attribute.bounds import (
     tangent_envelope,
     total_square_log_delta,
 )
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.attribute.terms import log_affinity, mask_term, worst_mask_term
 from reticent.kernel.adversaries.base import Claim, Method
 from reticent.kernel.adversaries.side_by_side import assess
 from reticent.kernel.adversaries.worst_case import WorstCase
@@ -36,6 +34,8 @@ from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk import success
 from reticent.kernel.samplers import INDEPENDENT
 from reticent.mechanisms import Laplace
+from reticent.mechanisms.mask_terms import log_affinity, mask_term, worst_mask_term
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.attribute_simulation import PairTrace, published_advantage, simulate
 

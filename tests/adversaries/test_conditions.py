@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from reticent.adversaries import Attribute, Membership, Mixed, Relaxed
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.facts.steps import Source
 from reticent.kernel.adversaries import WorstCase, assess, assess_answerable
 from reticent.kernel.adversaries.base import Method
@@ -19,6 +18,7 @@ from reticent.kernel.proofs import Claim, Status
 from reticent.kernel.risk import advantage
 from reticent.mechanisms import Laplace, MatrixMechanism, OneOf, RandomisedResponse, Selection
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.pairs import Geometric
 from reticent.samplers import AllocatedOnce, FixedSize, Shuffled
 from tests.certificates.ledgers import poisson

@@ -13,8 +13,6 @@ from dp_accounting.pld import PLDAccountant
 from scipy.stats import norm
 
 from reticent.adversaries import Attribute, MembershipGame, Relaxed
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.attribute.terms import worst_mask_term
 from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.interop.dp_events import to_dp_event
 from reticent.kernel.accountants import compose
@@ -26,6 +24,8 @@ from reticent.kernel.proofs import Claim
 from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.kernel.samplers import Poisson, Sampler
 from reticent.mechanisms import MatrixMechanism
+from reticent.mechanisms.mask_terms import worst_mask_term
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.samplers import FixedSize, Shuffled
 
 pytestmark = pytest.mark.usefixtures("coarse")
