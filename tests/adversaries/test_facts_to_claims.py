@@ -27,6 +27,7 @@ from reticent.mechanisms import MatrixMechanism
 from reticent.mechanisms.mask_terms import worst_mask_term
 from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.samplers import FixedSize, Shuffled
+from tests.conftest import some
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -113,10 +114,10 @@ def test_a_budget_counts_in_full_and_nothing_that_was_measured() -> None:
 # --- one field is never worth more than the record ---------------------------------------------------
 
 
-@pytest.mark.parametrize("run", [
+@pytest.mark.parametrize("run", some([
     DPSGD(0.05, 0.2, 3), DPSGD(0.2, 0.5, 40), DPSGD(5.0, 0.001, 800, sampler=FixedSize()),
     Ledger((DPSGD(0.3, 0.1, 5), DPSGD(0.5, 0.2, 7))),
-], ids=repr)  # fmt: skip
+], 0, 1, 2), ids=repr)  # fmt: skip
 def test_the_largest_change_of_a_field_is_the_replacement_of_a_record(run) -> None:
     """Chords of the envelope lay above the worst case: epsilon 135.19 for 132.06."""
     one, less, whole = (*(Attribute(c).assess(run) for c in (2.0, 1.99)), WorstCase().assess(run, REPLACE))
