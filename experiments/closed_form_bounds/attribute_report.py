@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from reticent.adversaries.attribute.adversary import Attribute
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.membership import Membership
 from reticent.kernel.adversaries.base import Method
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import Neighbouring
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"

@@ -23,9 +23,7 @@ from reticent.adversaries.attribute.bounds import (
     tangent_envelope,
     total_square_log_delta,
 )
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.attribute.terms import log_affinity, mask_term, worst_mask_term
-from reticent.kernel.adversaries.base import Adversary, Claim, Method
+from reticent.kernel.adversaries.base import Claim, Method
 from reticent.kernel.adversaries.side_by_side import assess
 from reticent.kernel.adversaries.worst_case import WorstCase
 from reticent.kernel.curves import GaussianTradeOff, from_advantage
@@ -33,8 +31,11 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.kernel.messages import said
 from reticent.kernel.pairs import Neighbouring
-from reticent.kernel.risk import advantage, success
+from reticent.kernel.risk import success
+from reticent.kernel.samplers import INDEPENDENT
 from reticent.mechanisms import Laplace
+from reticent.mechanisms.mask_terms import log_affinity, mask_term, worst_mask_term
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.attribute_simulation import PairTrace, published_advantage, simulate
 
@@ -60,6 +61,7 @@ def test_mask_term_and_corollary_10_against_the_vectors():
     ten = GOLDEN["corollary_10"]
     beta = 1 - _advantage(ten["change"], ten["sigma"], ten["p"], ten["steps"], Method.PUBLISHED, max_grad_norm=ten["C"])
     assert beta == pytest.approx(float(ten["value"]), rel=1e-12, abs=0)
+    assert _advantage(0.2, 1.8, 1 / 347, 10410, Method.PUBLISHED) == pytest.approx(0.01303, abs=5e-6)
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0, 5.0, 200.0])
@@ -76,7 +78,7 @@ def test_mask_term_keeps_relative_accuracy(noise):
 @pytest.mark.parametrize("noise", [0.4, 1.0, 3.5])
 def test_worst_mask_term_is_the_largest(noise):
     rng = np.random.default_rng(1)
-    g, h = (_in_the_ball(rng, 100_000) for _ in range(2))
+    g, h = (_in_the_ball(rng, 20_000) for _ in range(2))
     near = g + rng.uniform(0, 2, (len(g), 1)) ** 3 * h
     near /= np.maximum(1.0, np.linalg.norm(near, axis=1, keepdims=True))
     distance = np.linalg.norm(g - near, axis=1)
@@ -97,7 +99,7 @@ def _in_the_ball(rng, count):
 def test_log_affinity_is_below_the_integral(noise, rate):
     """int sqrt(PQ) in two dimensions, on a grid, for random pairs."""
     rng = np.random.default_rng(2)
-    x = np.linspace(-1 - 9 * noise, 1 + 9 * noise, 601)
+    x = np.linspace(-1 - 9 * noise, 1 + 9 * noise, 301)
     xx, yy = np.meshgrid(x, x)
     cell = (x[1] - x[0]) ** 2 / (2 * math.pi * noise**2)
 
@@ -105,7 +107,7 @@ def test_log_affinity_is_below_the_integral(noise, rate):
         at = [np.exp(-((xx - m[0]) ** 2 + (yy - m[1]) ** 2) / (2 * noise**2)) for m in ((0, 0), g)]
         return (1 - rate) * at[0] + rate * at[1]
 
-    for g, h in zip(_in_the_ball(rng, 4), _in_the_ball(rng, 4), strict=True):
+    for g, h in zip(_in_the_ball(rng, 2), _in_the_ball(rng, 2), strict=True):
         p, q = density(g), density(h)
         missing = 0.5 * np.sum((np.sqrt(p) - np.sqrt(q)) ** 2) * cell
         f = float(mask_term(np.linalg.norm(g), np.linalg.norm(h), np.linalg.norm(g - h), noise))
@@ -133,13 +135,6 @@ def test_affinity_curve():
     assert affinity_delta(-1e-14, 0.0) == pytest.approx(math.sqrt(2e-14), rel=1e-6, abs=0)
     assert affinity_delta(-math.inf, 0.0) == 1.0
     assert affinity_delta(0.0, 0.0) == 0.0
-
-
-def test_no_pair_beats_the_affinity_curve():
-    """Gaussian and Bernoulli pairs with the same affinity are weaker everywhere."""
-    sizes = np.array([0.0, 0.01, 0.3, 2.0, 9.0])
-    for mu in (0.01, 0.5, 3.0):
-        assert np.all(affinity_log_delta(-(mu**2) / 8)(sizes) >= GaussianTradeOff(mu).log_delta(sizes) - 1e-12)
 
 
 def test_envelope_follows_the_best_bound():
@@ -180,22 +175,15 @@ def test_quick_gaussian_delta_is_rounded_up():
         np.testing.assert_allclose(quick[near], exact[near], atol=1e-6)
 
 
-def test_a_change_that_is_all_but_none_is_a_number() -> None:
-    """Its quantiles overflow: the bound was no number, with a warning."""
-    found = Attribute(1e-320).assess(DPSGD(2.0, 0.1, 3)).measure(advantage)
-    assert 0.0 <= found.value <= 1e-12
-    assert not np.any(np.isnan(gaussian_log_delta(1e-320)(np.array([0.0, 1.0, 700.0]))))
-
-
 def test_known_total_bounds_every_way_to_spread_it():
     rng = np.random.default_rng(4)
     sizes = np.array([0.0, 0.3, 1.0, 3.0])
     for spread in (np.full(40, 0.1), np.array([4.0]), rng.dirichlet(np.full(40, 0.1)) * 4.0):
-        masks = rng.random((1000, len(spread))) < 0.1
+        masks = rng.random((400, len(spread))) < 0.1
         mus = 0.7 * np.sqrt(masks @ spread)
         mean = np.mean([np.exp(gaussian_log_delta(m)(sizes)) for m in mus], axis=0)
         bound = np.exp(total_square_log_delta(0.7, 4.0, 0.1)(sizes))
-        assert np.all(mean <= bound * 1.03 + 6e-3)
+        assert np.all(mean <= bound * 1.03 + 9e-3)
 
 
 # --- the adversary -------------------------------------------------------------------------------
@@ -205,66 +193,63 @@ def test_full_change_is_membership_and_no_change_is_nothing():
     """At R = 2C the truth is the worst case: less may not be claimed, nor more stated."""
     for noise, rate, steps in GRID:
         worst = float(WorstCase().assess(DPSGD(noise, rate, steps), Neighbouring.REPLACE).curve.delta(0.0))
-        assert _advantage(2.0, noise, rate, steps) == pytest.approx(worst, rel=1e-6, abs=0)
-        assert _advantage(7.0, noise, rate, steps) == pytest.approx(worst, rel=1e-6, abs=0)
-        assert _advantage(0.0, noise, rate, steps) == 0.0
+        for change, exact in ((2.0, worst), (7.0, worst), (0.0, 0.0)):
+            assert _advantage(change, noise, rate, steps) == pytest.approx(exact, rel=1e-6, abs=0)
+    # A change that is all but none is a number: its quantiles overflow.
+    assert 0.0 <= _advantage(1e-320, 2.0, 0.1, 3) <= 1e-12
+    assert not np.any(np.isnan(gaussian_log_delta(1e-320)(np.array([0.0, 1.0, 700.0]))))
 
 
-def test_corollary_10_is_reproduced():
-    assert _advantage(0.2, 1.8, 1 / 347, 10410, Method.PUBLISHED) == pytest.approx(0.01303, abs=5e-6)
+def by_mu(mu: float) -> float:
+    return float(erf(mu / (2 * math.sqrt(2))))
 
 
-def test_units_are_those_of_the_clip_norm():
-    assert _advantage(0.15, 1.2, 0.01, 500, max_grad_norm=0.5) == pytest.approx(
-        _advantage(0.3, 1.2, 0.01, 500), rel=1e-9, abs=0
-    )
+@pytest.mark.parametrize(
+    ("mechanism", "change", "exact"),
+    [
+        (DPSGD(2.0, 1.0, 50), 0.1, by_mu(0.1 * math.sqrt(50) / 2.0)),  # full participation is Gaussian
+        (Gaussian(2.0, releases=50), 0.1, by_mu(0.1 * math.sqrt(50) / 2.0)),
+        (DPSGD(1.2, 1.0, 50, max_grad_norm=0.5), 0.15, by_mu(0.3 * math.sqrt(50) / 1.2)),  # in units of the clip norm
+        (DPSGD(0.0, 0.01, 50), 0.2, 1 - 0.99**50),  # no noise shows everything that was sampled
+        (DPSGD(1.5, 0.02, 500, sampler=Shuffled()), 0.2, by_mu(0.2 * math.sqrt(10) / 1.5)),
+    ],
+    ids=repr,
+)
+def test_closed_forms(mechanism, change, exact):
+    assert float(Attribute(change).assess(mechanism).curve.delta(0.0)) == pytest.approx(exact, rel=1e-6, abs=0)
 
 
-def test_full_participation_is_gaussian_and_exact():
-    assert _advantage(0.1, 2.0, 1.0, 50) == pytest.approx(
-        float(erf(0.1 * math.sqrt(50) / (2 * math.sqrt(2) * 2.0))), rel=1e-12, abs=0
-    )
-    plain = Attribute(0.1).assess(Gaussian(2.0, releases=50)).curve.delta(0.0)
-    assert float(plain) == pytest.approx(_advantage(0.1, 2.0, 1.0, 50), rel=1e-12, abs=0)
-
-
-def test_other_samplers_get_only_what_is_proven_for_them():
-    poisson = _advantage(0.2, 1.5, 0.02, 500)
-    shuffled = _advantage(0.2, 1.5, 0.02, 500, sampler=Shuffled(), batch_size=20, dataset_size=1000)
-    fixed = _advantage(0.2, 1.5, 0.02, 500, sampler=FixedSize(), batch_size=20, dataset_size=1000)
-    assert shuffled == pytest.approx(float(erf(0.2 * math.sqrt(10) / (2 * math.sqrt(2) * 1.5))), rel=1e-9, abs=0)
+def test_batches_of_fixed_size_show_more_than_poisson_draws_and_less_than_epochs():
+    samplers = (INDEPENDENT, FixedSize(), Shuffled())
+    poisson, fixed, shuffled = (_advantage(0.2, 1.5, 0.02, 500, sampler=one) for one in samplers)
     assert poisson < fixed <= shuffled * 1.01
 
 
 def test_ledgers_compose():
-    one, two = DPSGD(1.5, 0.01, 300), DPSGD(1.0, 0.005, 200)
-    both = float(Attribute(0.2).assess(Ledger((one, two))).curve.delta(0.0))
-    assert both * (1.0 + 1e-9) >= max(_advantage(0.2, 1.5, 0.01, 300), _advantage(0.2, 1.0, 0.005, 200))
-    halves = Attribute(0.2).assess(Ledger((DPSGD(1.5, 0.01, 150), DPSGD(1.5, 0.01, 150)))).curve.delta(0.0)
-    assert float(halves) == pytest.approx(_advantage(0.2, 1.5, 0.01, 300), rel=1e-6, abs=0)
-
-
-def test_no_noise_shows_everything_that_was_sampled():
-    assert _advantage(0.2, 0.0, 0.01, 50) == pytest.approx(1 - 0.99**50, rel=1e-6, abs=0)
+    one, two, half = DPSGD(1.5, 0.01, 300), DPSGD(1.0, 0.005, 200), DPSGD(1.5, 0.01, 150)
+    both, halves = (
+        float(Attribute(0.2).assess(Ledger(parts)).curve.delta(0.0)) for parts in ((one, two), (half, half))
+    )
+    alone, other = (_advantage(0.2, run.noise_multiplier, run.sample_rate, run.steps) for run in (one, two))
+    assert both * (1.0 + 1e-9) >= max(alone, other)
+    assert halves == pytest.approx(alone, rel=1e-6, abs=0)
 
 
 def test_refusals():
-    assert isinstance(Attribute(0.1), Adversary)
-    with pytest.raises(ParameterError, match="gradient_change must be given"):
-        Attribute().assess(DPSGD(1.0, 0.1, 10))
-    with pytest.raises(ParameterError, match="gradient_change"):
-        Attribute(-0.1)
-    with pytest.raises(ParameterError, match="gradient_change"):
-        Attribute(float("nan"))
-    with pytest.raises(UnsupportedError, match="Gaussian noise"):
-        Attribute(0.1).assess(Laplace(1.0))
     record = SensitivityRecord(10, Scope.AUDIT_SET, 0.1, 0.1, 0.02, None, 1.0)
-    with pytest.raises(ParameterError, match="steps"):
-        Attribute(record).assess(DPSGD(1.0, 0.1, 11))
-    with pytest.raises(ParameterError, match="noise_multiplier"):
-        Attribute(record).assess(DPSGD(1.1, 0.1, 10))
+    for who, mechanism, error, words in (
+        (Attribute(), DPSGD(1.0, 0.1, 10), ParameterError, "gradient_change must be given"),
+        (Attribute(0.1), Laplace(1.0), UnsupportedError, "Gaussian noise"),
+        (Attribute(record), DPSGD(1.0, 0.1, 11), ParameterError, "steps"),
+        (Attribute(record), DPSGD(1.1, 0.1, 10), ParameterError, "noise_multiplier"),
+    ):
+        with pytest.raises(error, match=words):
+            who.assess(mechanism)
     with pytest.raises(UnsupportedError, match="not recorded"):
         Attribute(record).assess(DPSGD(1.0, 0.1, 10), method=Method.PUBLISHED)
+    for wrong in (-0.1, float("nan")):
+        with pytest.raises(ParameterError, match="gradient_change"):
+            Attribute(wrong)
     with pytest.raises(ParameterError, match="budget"):
         SensitivityRecord(10, Scope.AUDIT_SET, 0.1, 0.1, 0.02, None, 1.0, budget=0.05)
 
@@ -323,9 +308,7 @@ def test_erratum_b4_batch_maxima_count_the_sampling_twice():
 @pytest.mark.parametrize(
     ("noise", "rate", "steps", "change", "printed", "right", "runs"),
     [pytest.param(1.8, 1 / 347, 10410, 0.2, 0.01303, 0.01648, 700, marks=pytest.mark.slow),
-     (0.8, 0.02, 300, 0.2, None, None, 4000),
-     pytest.param(1.0, 1 / 347, 3470, 0.1, None, None, 1500, marks=pytest.mark.slow),
-     pytest.param(1.0, 0.01, 1000, 0.5, None, None, 2000, marks=pytest.mark.slow)],
+     (0.8, 0.02, 300, 0.2, None, None, 4000),],
 )  # fmt: skip
 def test_erratum_b5_the_shared_component_shows_the_sampling(noise, rate, steps, change, printed, right, runs):
     """Radial pair: the attack exceeds Corollary 10, and stays below the proven bound."""
@@ -344,16 +327,8 @@ def test_erratum_b5_the_shared_component_shows_the_sampling(noise, rate, steps, 
         assert attack == pytest.approx(limit, rel=0.08, abs=4 * error)
 
 
-def test_erratum_b5_factor():
-    """mu is larger than printed by e^{s/2} sqrt(1 + s): 1.08 at 3.51, 1.34 at 1.8, 2.33 at 1."""
-    for noise, factor in [(3.51, 1.08), (1.8, 1.34), (1.0, 2.33)]:
-        r = 1e-3
-        assert math.sqrt(float(worst_mask_term(r, noise))) / (r / noise) == pytest.approx(factor, abs=6e-3)
-
-
 def test_erratum_b17_and_b11():
     """V = 1 - beta/2 and TPR = FPR + 1 - beta for every prior: .93 gives 17% at 10%, not 16%."""
-    assert pytest.approx(0.17, rel=1e-12, abs=0) == 0.1 + 1 - 0.93
     log_rho = 0.5 * math.log1p(-(0.07**2))
     assert affinity_delta(log_rho, 0.0) == pytest.approx(0.07, rel=1e-12, abs=0)
     assert float(tangent_envelope([affinity_log_delta(log_rho)]).power(0.1)) <= 0.17 + 1e-12

@@ -26,6 +26,7 @@ from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger, Mechanism
 from reticent.kernel.pairs import Neighbouring
 from reticent.mechanisms import Laplace
 from reticent.samplers import RandomAllocation, Shuffled
+from tests.conftest import some
 
 LONG = DPSGD(1.0, 0.0128, 7000)
 IN_BINS = DPSGD(1.0, 0.1, 10, sampler=RandomAllocation())
@@ -44,7 +45,7 @@ def mp_noise(epsilon: float, delta: float) -> float:
         return float(1 / mpmath.findroot(excess, (0.2 * root, root), solver="anderson"))
 
 
-@pytest.mark.parametrize("epsilon", [10.0, 1e3, 2e3, 1e4, 1e6])
+@pytest.mark.parametrize("epsilon", [10.0, 1e4, 1e6])
 def test_one_gaussian_release_has_the_noise_of_the_closed_form(epsilon: float) -> None:
     """mu was cut at 60, and epsilon 10,000 answered .0167 for .00731, "within 1e-5 of the edge"."""
     answer = calibrate(Gaussian(1.0), NoiseMultiplier(), EpsilonAtDelta(epsilon, 1e-6))
@@ -55,29 +56,25 @@ def test_one_gaussian_release_has_the_noise_of_the_closed_form(epsilon: float) -
 
 FAR = [
     (Gaussian(1.0), NoiseMultiplier(), Mu(100.0), WorstCase()),
-    (Gaussian(1.0), NoiseMultiplier(), Advantage(1e-5), WorstCase()),
     (Gaussian(1.0), NoiseMultiplier(), BayesSecurity(1e-200), WorstCase()),
     (Laplace(1.0), NoiseMultiplier(), EpsilonAtDelta(5e3, 1e-6), WorstCase()),
+    (Laplace(1.0), NoiseMultiplier(), Advantage(0.1), WorstCase()),
     (Gaussian(1.0), Steps(), EpsilonAtDelta(1e6, 1e-6), WorstCase()),
     (GAUSSIANS, NoiseScale(), EpsilonAtDelta(1e5, 1e-6), WorstCase()),
     (DPSGD(1.0, 0.1, 10, sampler=Shuffled()), NoiseMultiplier(), EpsilonAtDelta(1e4, 1e-6), WorstCase()),
     (IN_BINS, NoiseMultiplier(), EpsilonAtDelta(1e4, 1e-6), WorstCase()),
     (Gaussian(1.0), NoiseMultiplier(), EpsilonAtDelta(1e4, 1e-6), Relaxed()),
 ]
-HIDDEN = [
-    (LONG, NoiseMultiplier(), EpsilonAtDelta(10.0, 1e-6), Relaxed()),
-    *(
-        pytest.param(*one, marks=pytest.mark.slow)
-        for one in (
-            (LONG, NoiseMultiplier(), EpsilonAtDelta(15.0, 1e-6), Relaxed()),
-            (LONG, NoiseMultiplier(), EpsilonAtDelta(10.0, 1e-6), Mixed(0.5)),
-            (LONG, NoiseMultiplier(), EpsilonAtDelta(10.0, 1e-6), Relaxed(dimension=30)),
-            (LONG, NoiseMultiplier(), TprAtFpr(0.3, 1e-9), Relaxed()),
-            (LONG, Steps(), EpsilonAtDelta(8.0, 1e-6), Relaxed()),
-            (DPSGD(1.0, 0.3, 50), NoiseMultiplier(), EpsilonAtDelta(12.0, 1e-6), Relaxed()),
-        )
-    ),
-]
+HIDDEN = some(
+    [
+        (LONG, NoiseMultiplier(), EpsilonAtDelta(10.0, 1e-6), Relaxed()),
+        (DPSGD(1.0, 0.1, 200), NoiseMultiplier(), Advantage(0.02), Relaxed(dimension=300)),
+        (LONG, NoiseMultiplier(), EpsilonAtDelta(10.0, 1e-6), Mixed(0.5)),
+        (LONG, NoiseMultiplier(), TprAtFpr(0.3, 1e-9), Relaxed()),
+        (LONG, Steps(), EpsilonAtDelta(8.0, 1e-6), Relaxed()),
+    ],
+    0,
+)
 
 
 @pytest.mark.parametrize(("release", "unknown", "target", "who"), [*FAR, *HIDDEN], ids=str)
@@ -95,16 +92,9 @@ def test_the_edge_is_where_it_is_said_to_be(
     assert not target.met_by(target.of(missed).value)
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        EpsilonAtDelta(2.0, 1e-11),
-        *(pytest.param(EpsilonAtDelta(*at), marks=pytest.mark.slow) for at in ((10.0, 1e-6), (1e-3, 1e-9))),
-    ],
-    ids=str,
-)
 @pytest.mark.parametrize("who", [Relaxed(), pytest.param(Mixed(0.5), marks=pytest.mark.slow)], ids=str)
-def test_nobody_needs_more_noise_than_the_worst_case(who: Adversary, target: Target) -> None:
+def test_nobody_needs_more_noise_than_the_worst_case(who: Adversary) -> None:
+    target = EpsilonAtDelta(2.0, 1e-11)
     answer, told = (calibrate(LONG, NoiseMultiplier(), target, one) for one in (who, WorstCase()))
     assert answer.value <= told.value
     assert target.met_by(target.of(who.assess(answer.mechanism, Neighbouring.ADD_REMOVE)).value)

@@ -98,7 +98,7 @@ def by_closed_form(rng: np.random.Generator, count: int) -> None:
 
 
 def test_random_targets_by_closed_form() -> None:
-    by_closed_form(np.random.default_rng(3), 80)
+    by_closed_form(np.random.default_rng(3), 40)
 
 
 @pytest.mark.parametrize("seed", [8, 9])
@@ -108,33 +108,23 @@ def test_random_targets_of_the_worst_case(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(20))
-def test_2000_random_targets(part: int) -> None:
-    """A hundred each: 35 of the worst case, 5 of the relaxed attacker, 60 by closed form.
-
-    A tenth of the worst cases may sample the target a few times only, which takes seconds each.
-    """
+@pytest.mark.parametrize("part", range(10))
+def test_many_random_targets(part: int) -> None:
+    """By closed form, of the worst case, which may sample the target a few times only, and of the relaxed attacker."""
     rng = np.random.default_rng([17, part])
     by_closed_form(rng, 60)
     for index in range(35):
         run = random_run(rng, few=index % 10 == 0)
         keeps_its_target(run, random_target(rng), WorstCase(), RELATIONS[rng.integers(2)])
-    for who in (Relaxed(), Relaxed(), *(Relaxed(int(10 ** rng.uniform(0.5, 6))) for _ in range(3))):
-        target = random_target(rng)
-        while isinstance(target, Reconstruction | Mu):
-            target = random_target(rng)
-        keeps_its_target(random_run(rng, few=False), target, who, Neighbouring.ADD_REMOVE)
+    for who in (Relaxed(), Relaxed(int(10 ** rng.uniform(0.5, 6)))):
+        run = random_run(rng, few=False)
+        keeps_its_target(run, TprAtFpr(0.1, 10 ** rng.uniform(-4, -2)), who, Neighbouring.ADD_REMOVE)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     ("noise", "rate", "steps"),
-    [
-        (1.2, 0.01, 1000),
-        pytest.param(0.7, 0.003, 600, marks=pytest.mark.slow),
-        (0.645, 0.00879, 64),
-        pytest.param(0.45, 0.002, 60, marks=pytest.mark.slow),
-    ],
+    [(1.2, 0.01, 1000), (0.645, 0.00879, 64)],
 )
 def test_estimates_agree_with_enclosures(noise: float, rate: float, steps: int, relation: Neighbouring) -> None:
     """Both estimates of delta: the rough one to 1e-3, the other to 1e-7, or as far where few sampled steps matter."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
 from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.facts.plan import told
 from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps
 from reticent.facts.steps import Randomness, Segment
 from reticent.kernel.samplers import INDEPENDENT, Sampler
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.records.ledger import RunLedger
 from reticent.records.parts import DataRecord, Diagnostics, Environment, ParameterRecord, Seeds, Utility
 from tests.conftest import as_users_get_it, derived_once

@@ -12,11 +12,11 @@ import numpy as np
 
 import reticent as rt
 from reticent.adversaries import FinalModel, NormOnly
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.kernel.errors import ReticentError
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from tests.corpus.case import Case
 from tests.corpus.project import projected
 

@@ -25,7 +25,7 @@ KINDS = "tests/accountants/test_grouped.py"
 POLYGON = "tests/curves/test_polygon.py"
 COMMON_SIGN = "tests/adversaries/relaxed/test_common_sign.py"
 SIGN_LATTICE = "tests/adversaries/relaxed/test_sign_lattice.py"
-SCHEDULES = "tests/adversaries/relaxed/test_sign_schedules.py::TestErrorTerms"
+SCHEDULES = "tests/adversaries/relaxed/test_sign_error_terms.py::TestLattice"
 CLOSED_FORMS = "tests/accountants/test_closed_forms.py"
 ADVERSARIES = "tests/adversaries/test_adversaries.py"
 GAME = "tests/adversaries/game/test_membership_game.py"
@@ -228,7 +228,7 @@ MUTANTS = (
     Mutant("kept steps: an epoch that was begun", "epochs_of", Put("-(-run.steps // batches)", "max(1, run.steps // batches)"), SHARED_DRAWS),
     Mutant("blocks: the shorter ones are as long as the others", "BlockAllocation._blocks", Put("[short]", "[short + 1]"), "tests/samplers/test_block_allocation.py"),
     Mutant("fixed size: the displaced record moves too", "FixedSize.parts", Put("neighbouring.sensitivity if attained and sizes_agree else 2.0", "neighbouring.sensitivity"), SAMPLERS + "::TestCasesOfTheReferee::test_fifty_fixed_size_steps"),
-    Mutant("theorem cited under replacement", "base.by_coins", Put('"RETICENT:replace-dominance"', '"ZHU2022:Proposition 30"'), ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
+    Mutant("theorem cited under replacement", "base.by_coins", Put('"RETICENT:replace-dominance"', '"ZHU2022:Proposition 30"'), FACTS + "::test_each_sampler_cites_its_own_theorem"),
     Mutant("a step forgotten", "Poisson.parts", Put("run.steps", "max(run.steps - 1, 1)"), DRAWS + "::test_no_data_set_shows_more_than_the_parts"),
     Mutant("estimates: losses beyond the window", "WorstCaseProfile.__init__", Drop("and bool(self._law.beyond(self.window) < DOUBT)"), COMPOSE + "::test_an_estimate_knows_its_error"),
     Mutant("estimates: a transform that does not decay", "WorstCaseProfile._transform", Drop("self.sure = False"), COMPOSE + "::test_an_estimate_knows_its_error"),
@@ -240,7 +240,7 @@ MUTANTS = (
     Mutant("common sign: fixed batches get no relief", "join._kinds", Put("not hidden", "False"), COMMON_SIGN + "::test_what_is_not_supported_is_refused"),
     Mutant("affinity: half of the nodes", "minus_log_affinity", Put("width", "0.5 * width"), CLOSED_FORMS + "::test_affinity_is_enclosed"),
     Mutant("membership game: data used again", "_single_pass", Put("1.0 + 1e-9", "1.7"), GAME + "::test_reused_data_are_the_worst_case"),
-    Mutant("Corollary 10 as printed", "Constant.published", Drop("p.rate *"), ATTRIBUTE + "::test_corollary_10_is_reproduced"),
+    Mutant("Corollary 10 as printed", "Constant.published", Drop("p.rate *"), ATTRIBUTE + "::test_mask_term_and_corollary_10_against_the_vectors"),
     Mutant("calibration: the unsafe end", "_Search.real", Put("best, gap = edge.safe", "best, gap = edge.unsafe or edge.safe"), CALIBRATE + "::test_worst_case_targets_are_met_and_tight"),
     Mutant("calibration: noise where none is needed", "solve.calibrate", Drop("value, achieved = 0.0, search.claim(0.0)"), "tests/adversaries/test_published.py::test_no_noise_is_needed_where_table_5_has_none"),
     Mutant("calibration: none though somebody set a least value", "Unknown.may_be_none", Put("self.low == type(self)().low", "True"), "tests/adversaries/test_published.py::test_no_noise_is_needed_where_table_5_has_none"),
@@ -689,7 +689,7 @@ MUTANTS = (
     Mutant("claims: no allowance for chords", "Points.delta", Put("min(ends[1] * (1.0 + allowed), 1.0)", "ends[1]"), POINTS),
     Mutant("claims: mu by its lower end", "Attack._mu", Put("Interval(lower, upper, upper)", "Interval(lower, lower, upper)"), POINTS),
     Mutant("attribute: mask of the first part alone", "Constant.proven", Put("if len(self.parts) == 1 and self.parts[0].noise > 0.0:\n    (part,) = self.parts\n    mask = revealed_mask_log_delta(part.change / part.noise, part.steps, part.rate)\n    if float(mask(np.zeros(1))[0]) < float(worst.log_delta(0.0)):\n        bounds.append(mask)", "if self.parts[0].noise > 0.0:\n    part = self.parts[0]\n    mask = revealed_mask_log_delta(part.change / part.noise, part.steps, part.rate)\n    if float(mask(np.zeros(1))[0]) < float(worst.log_delta(0.0)):\n        bounds.append(mask)"), FACTS + "::test_every_part_of_a_ledger_counts_for_a_field"),
-    Mutant("attribute: what was measured under a budget", "Recorded.proven", Put("largest if record.budget is not None else record.largest_mask_term", "record.largest_mask_term"), FACTS + "::test_a_budget_does_not_use_what_was_measured"),
+    Mutant("attribute: what was measured under a budget", "Recorded.proven", Put("largest if record.budget is not None else record.largest_mask_term", "record.largest_mask_term"), FACTS + "::test_a_budget_counts_in_full_and_nothing_that_was_measured"),
     Mutant("attribute: several records of a person", "Attribute.assess", Drop('mechanism.one_record("attribute inference")'), FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
     Mutant("membership game: several records of a person", "MembershipGame.assess", Drop('mechanism.one_record("the membership game", Message("refused.game-persons"))'), FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
     Mutant("relaxed: dimension of the largest release", "released_coordinates", Put("min", "max"), FACTS + "::test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has"),
@@ -897,7 +897,7 @@ MUTANTS = (
     Mutant("allocation: cells that hold nothing", "allocated_sum.log_normal", Put("mass > 0.0", "mass >= 0.0"), "tests/pairs/test_random_allocation.py::test_many_steps_of_much_noise"),
     Mutant("accuracy: users get the short curves of the tests", "enclose.Accuracy.deepest", Put("27.0", "16.0"), ROUTES + "::test_epsilon_has_digits_at_a_small_delta"),
     Mutant("mu above: a grid that does not close in", "base._ZOOMS", Put("(301, 33, 33, 33)", "(301,)"), "tests/risk/test_measures.py::test_mu_above_of_laplace_noise_is_where_both_errors_are_alike"),
-    Mutant("common sign: a search claims what its best tests attain", "unknown_sign", Put("_both_directions(bounds(kinds).above, safest)", "_both_directions(bounds(kinds).above, hull)"), SIGN_LATTICE + "::test_the_claim_of_a_search_is_no_less_where_one_direction_ends_and_the_other_leads"),
+    Mutant("common sign: a search claims what its best tests attain", "unknown_sign", Put("_both_directions(bounds(kinds).above, safest)", "_both_directions(bounds(kinds).above, hull)"), SIGN_LATTICE + "::test_the_claim_of_a_search_is_no_less_than_the_whole_curve"),
     Mutant("watch: noise on a sum that nobody clipped", "PrivateLoop.releases", Drop("if not pieces:"), "tests/watching/detectors/test_record_gradients.py::test_record_gradients[a sum of the program's own]"),
     Mutant("watch: the risk forgets earlier loops", "Recorder.so_far", Put("begin.earlier", "()"), "tests/watching/test_live.py::test_a_target_that_an_earlier_watch_exceeded"),
     Mutant("watch: a plan forgets passes that were broken off", "Live.after_step", Drop("or unused > self._unused"), "tests/watching/test_live.py::test_passes_that_are_broken_off"),

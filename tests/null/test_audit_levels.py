@@ -8,7 +8,8 @@ them, and repeats everything through the public functions, with every quantity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -49,6 +50,7 @@ from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects
 from reticent.kernel.curves import GaussianTradeOff, Mixture
 from tests.auditing.games import contains
+from tests.conftest import some
 
 AUDITS = 1000
 SIGNIFICANCE = 0.05
@@ -186,55 +188,65 @@ def test_every_rule_and_quantity(release: str, rule: str, quantity: str, sizes: 
 CLAIMS = {"nothing": GaussianTradeOff(0.0), "gaussian": GaussianTradeOff(MU)}
 
 
-VERDICTS = [("gaussian", "one rank")]
-REST = [("nothing", "ranks"), ("nothing", "one rank"), ("gaussian", "ranks")]
+def share(audits: int, seed: int, wrong: Callable[[np.random.Generator], Mapping[str, bool]]) -> dict[str, int]:
+    """How often each thing that may go wrong in one audit did, in so many."""
+    rng, found = np.random.default_rng(seed), Counter()
+    for _ in range(audits):
+        found.update({name: int(happened) for name, happened in wrong(rng).items()})
+    return dict(found)
 
 
-@pytest.mark.parametrize(("release", "rule"), VERDICTS + [pytest.param(*c, marks=pytest.mark.slow) for c in REST])
+def stays_within(audits: int, seed: int, wrong: Callable[[np.random.Generator], Mapping[str, bool]]) -> dict[str, int]:
+    """The same, which may be no more often than the significance allows."""
+    found = share(audits, seed, wrong)
+    assert all(count <= allowed(audits) for count in found.values()), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("release", "rule"),
+    some([("gaussian", "one rank"), ("nothing", "ranks"), ("nothing", "one rank"), ("gaussian", "ranks")], 0),
+)
 def test_verdicts_do_not_accuse(release: str, rule: str, audits: int) -> None:
-    rng = np.random.default_rng(2)
-    draw = RELEASES[release][0]
-    accused = sum(
-        audit_claim(draw(rng, 120, 150), CLAIMS[release], RULES[rule](rng)).finding is Finding.INCONSISTENT
-        for _ in range(audits)
-    )
-    assert accused <= allowed(audits)
+    def accuses(rng: np.random.Generator) -> dict[str, bool]:
+        verdict = audit_claim(RELEASES[release][0](rng, 120, 150), CLAIMS[release], RULES[rule](rng))
+        return {"accused": verdict.finding is Finding.INCONSISTENT}
+
+    stays_within(audits // 2, 2, accuses)
 
 
 @pytest.mark.parametrize("audits", [12, pytest.param(100, marks=pytest.mark.slow)])
 def test_epsilon_if_gaussian(audits: int) -> None:
     truth = gaussian_epsilon(MU, 1e-5)
-    rng = np.random.default_rng(3)
-    exceeded = sum(
-        audit_epsilon_if_gaussian(gaussian(rng, 120, 150), 1e-5, Ranks((0.3,))).value > truth for _ in range(audits)
-    )
-    assert exceeded <= allowed(audits)
+    stays_within(audits, 3, lambda rng: {
+        "exceeded": audit_epsilon_if_gaussian(gaussian(rng, 120, 150), 1e-5, Ranks((0.3,))).value > truth
+    })  # fmt: skip
 
 
 def both_ends(successes: int, trials: int) -> SimpleNamespace:
     """Clopper and Pearson's interval at confidence 95%."""
-    ends = (float(end(successes, trials, 0.025)) for end in (lower_proportion, upper_proportion))
-    return SimpleNamespace(**dict(zip(("lower", "upper"), ends, strict=True)))
+    return SimpleNamespace(
+        lower=lower_proportion(successes, trials, 0.025), upper=upper_proportion(successes, trials, 0.025)
+    )
 
 
-@pytest.mark.parametrize("audits", [AUDITS // 4, pytest.param(AUDITS, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("mu", [1.0, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.0, 2.5))])
+@pytest.mark.parametrize("mu", some([1.0, 0.0, 2.5], 0))
 def test_intervals_of_the_roc_cover(mu: float, audits: int) -> None:
-    rng = np.random.default_rng(4)
-    missed = {"auc": 0, "delong": 0, "tpr at .05": 0, "tpr at .2": 0, "band": 0, "proportion": 0}
     area, curve = norm.cdf(mu / math.sqrt(2)), GaussianTradeOff(mu)
-    for _ in range(audits):
+
+    def misses(rng: np.random.Generator) -> dict[str, bool]:
         scores = gaussian(rng, 150, 200, mu)
-        for name, interval, truth in (
-            ("auc", auc_interval(scores), area),
-            ("delong", delong(scores), area),
-            ("tpr at .05", tpr_interval(scores, 0.05), norm.cdf(norm.ppf(0.05) + mu)),
-            ("tpr at .2", tpr_interval(scores, 0.2), norm.cdf(norm.ppf(0.2) + mu)),
-            ("proportion", both_ends(int(np.sum(scores.member > 1.0)), 150), norm.sf(1.0 - mu)),
-        ):
-            missed[name] += not interval.lower <= truth <= interval.upper
-        missed["band"] += not contains(empirical_trade_off(scores), curve)
-    assert all(count <= allowed(audits) for count in missed.values()), missed
+        found = {
+            "auc": (auc_interval(scores), area),
+            "delong": (delong(scores), area),
+            "tpr at .05": (tpr_interval(scores, 0.05), norm.cdf(norm.ppf(0.05) + mu)),
+            "tpr at .2": (tpr_interval(scores, 0.2), norm.cdf(norm.ppf(0.2) + mu)),
+            "proportion": (both_ends(int(np.sum(scores.member > 1.0)), 150), norm.sf(1.0 - mu)),
+        }
+        missed = {name: not interval.lower <= truth <= interval.upper for name, (interval, truth) in found.items()}
+        return missed | {"band": not contains(empirical_trade_off(scores), curve)}
+
+    missed = stays_within(audits, 4, misses)
     # Not all of it may come from being far too wide.
     assert missed["delong"] >= binom.ppf(0.01, audits, SIGNIFICANCE)
     assert missed["proportion"] >= audits / 100
@@ -259,61 +271,58 @@ def shared(rng: np.random.Generator, number: int, weight: float, mu: float) -> S
 
 
 def test_one_run_binomial_is_exact_for_randomised_response(audits: int) -> None:
-    rng, number = np.random.default_rng(5), 200
-    guesses = Guesses(number // 2, number // 2)
-    p_values = [
-        binomial_p_value(count_guesses(coins(rng, number, EPSILON), guesses), EPSILON, 0.0) for _ in range(audits)
-    ]
-    exceeded = sum(p <= SIGNIFICANCE for p in p_values)
-    assert exceeded <= allowed(audits)
+    def rejected(rng: np.random.Generator) -> dict[str, bool]:
+        counts = count_guesses(coins(rng, 200, EPSILON), Guesses(100, 100))
+        return {"rejected": binomial_p_value(counts, EPSILON, 0.0) <= SIGNIFICANCE}
+
+    stays_within(audits, 5, rejected)
 
 
 def test_one_run_epsilon_with_shared_leakage(audits: int) -> None:
-    # (0, weight)-DP at most: everything leaks with probability weight, nothing else ever does.
-    rng, weight = np.random.default_rng(6), 1e-4
-    exceeded = sum(audit_epsilon_one_run(shared(rng, 100, weight, 50.0), weight).value > 0 for _ in range(audits))
-    assert exceeded <= allowed(audits)
+    """(0, weight)-DP at most: everything leaks with probability weight, nothing else ever does."""
+    stays_within(audits, 6, lambda rng: {"above": audit_epsilon_one_run(shared(rng, 100, 1e-4, 50.0), 1e-4).value > 0})
 
 
-@pytest.mark.parametrize("audits", [30, pytest.param(150, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("guesses", [Guesses(20, 20), pytest.param(Guesses(60, 60), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("audits", "guesses"), some([(12, Guesses(20, 20)), (150, Guesses(20, 20)), (150, Guesses(60, 60))], 0)
+)
 def test_one_run_verdicts_with_independent_and_shared_leakage(guesses: Guesses, audits: int) -> None:
-    rng = np.random.default_rng(7)
     weight, mu = 0.04, 6.0
     mixture = Mixture([GaussianTradeOff(mu), GaussianTradeOff(0.0)], [weight, 1 - weight])
-    accused = {"independent": 0, "shared": 0}
-    for _ in range(audits):
-        verdict = audit_claim_one_run(canaries(rng, 120, MU), GaussianTradeOff(MU), guesses)
-        accused["independent"] += verdict.finding is Finding.INCONSISTENT
-        verdict = audit_claim_one_run(shared(rng, 120, weight, mu), mixture, guesses)
-        accused["shared"] += verdict.finding is Finding.INCONSISTENT
-    assert all(count <= allowed(audits) for count in accused.values()), accused
+
+    def accuses(rng: np.random.Generator) -> dict[str, bool]:
+        drawn = {
+            "independent": (canaries(rng, 120, MU), CLAIMS["gaussian"]),
+            "shared": (shared(rng, 120, weight, mu), mixture),
+        }
+        return {k: audit_claim_one_run(*one, guesses).finding is Finding.INCONSISTENT for k, one in drawn.items()}
+
+    stays_within(audits, 7, accuses)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.1, 1 / 3, 1.0])
+@pytest.mark.parametrize("part", [0.1, 1 / 3, 1.0])
 @pytest.mark.parametrize("mu", [0.0, MU])
-def test_one_run_bounds_in_full(share: float, mu: float) -> None:
-    rng, number, delta = np.random.default_rng(8), 300, 1e-5
-    guesses, epsilon = Guesses.share(number, share), gaussian_epsilon(mu, delta) if mu else 0.0
-    exceeded = {"binomial": 0, "f-dp": 0, "mu": 0, "epsilon": 0}
-    for number_of_audit in range(AUDITS):
+def test_one_run_bounds_in_full(part: float, mu: float) -> None:
+    """A bound exceeds the truth exactly when the test rejects the true member of the family."""
+    number, delta = 300, 1e-5
+    guesses, epsilon = Guesses.share(number, part), gaussian_epsilon(mu, delta) if mu else 0.0
+
+    def rejected(rng: np.random.Generator) -> dict[str, bool]:
         scores = canaries(rng, number, mu)
         counts = count_guesses(scores, guesses)
-        # A bound exceeds the truth exactly when the test rejects the true member of the family.
         found = {
             "binomial": binomial_p_value(counts, epsilon, delta) <= SIGNIFICANCE,
             "f-dp": rejects(counts, ApproximateDP(epsilon, delta), SIGNIFICANCE),
             "mu": rejects(counts, GaussianClaim(mu), SIGNIFICANCE),
         }
-        for name in found:
-            exceeded[name] += found[name]
-        if number_of_audit < 10:
+        if rng.random() < 0.01:
             above = audit_epsilon_one_run(scores, delta, guesses).value > epsilon
             assert above >= (found["binomial"] or found["f-dp"])
-            exceeded["epsilon"] += above
             assert (audit_mu_one_run(scores, guesses).value > mu) >= found["mu"]
-    assert all(count <= allowed(AUDITS) for count in exceeded.values()), exceeded
+        return found
+
+    stays_within(AUDITS, 8, rejected)
 
 
 def best_window_finds_leakage(scores: Scores) -> bool:
@@ -330,23 +339,22 @@ def best_window_finds_leakage(scores: Scores) -> bool:
 
 
 def test_choosing_the_best_window_is_invalid_and_ours_is_not() -> None:
-    rng, audits = np.random.default_rng(9), 100
-    naive = ours = 0
-    for _ in range(audits):
+    def found(rng: np.random.Generator) -> dict[str, bool]:
         scores = canaries(rng, 1000, 0.0)
-        naive += best_window_finds_leakage(scores)
-        ours += binomial_p_value(count_guesses(scores, Guesses.share(1000, 1 / 3)), 0.0, 0.0) <= SIGNIFICANCE
-    assert naive > 0.3 * audits
-    assert ours <= allowed(audits)
+        p_value = binomial_p_value(count_guesses(scores, Guesses.share(1000, 1 / 3)), 0.0, 0.0)
+        return {"naive": best_window_finds_leakage(scores), "ours": p_value <= SIGNIFICANCE}
+
+    leaks = share(60, 9, found)
+    assert leaks["naive"] > 0.3 * 60
+    assert leaks["ours"] <= allowed(60)
 
 
 def test_choosing_the_best_threshold_of_a_fixed_rule_is_what_bonferroni_pays_for() -> None:
     """Without the correction many thresholds break the level: the correction is not decoration."""
-    rng, audits = np.random.default_rng(10), 60
     levels = tuple(np.linspace(0.02, 0.6, 30))
-    careless = 0
-    for _ in range(audits):
-        scores = nothing(rng, 150, 150)
-        evidence = Ranks(levels).evidence(scores, lambda a, b: a)
-        careless += any(piece.rejects(GaussianClaim(0.0), SIGNIFICANCE) for piece, _ in evidence)
-    assert careless > 0.1 * audits
+
+    def careless(rng: np.random.Generator) -> dict[str, bool]:
+        evidence = Ranks(levels).evidence(nothing(rng, 150, 150), lambda a, b: a)
+        return {"rejected": any(piece.rejects(GaussianClaim(0.0), SIGNIFICANCE) for piece, _ in evidence)}
+
+    assert share(40, 10, careless)["rejected"] > 0.1 * 40

@@ -12,7 +12,6 @@ import pytest
 from scipy.special import ndtr
 
 from reticent.adversaries import Attribute, Membership, Relaxed
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.kernel.adversaries import Method, WorstCase
 from reticent.kernel.adversaries.from_ledger import assess_seen
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
@@ -22,6 +21,7 @@ from reticent.kernel.risk import advantage
 from reticent.kernel.samplers import Poisson, Sampler
 from reticent.mechanisms import Guarantee, Laplace, MatrixMechanism
 from reticent.mechanisms import RandomisedResponse as Response
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.samplers import Cyclic, FixedSize, RandomAllocation, Shuffled
 from tests.records.test_vouched import run as ledger
 from tests.records.test_vouched import watched

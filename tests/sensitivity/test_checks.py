@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from reticent.adversaries.attribute.record import Scope
 from reticent.kernel.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
+from reticent.mechanisms.sensitivity import Scope
 from reticent.sensitivity import GradientSensitivity, Precision, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import parse_config

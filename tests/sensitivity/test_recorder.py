@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from reticent.adversaries.attribute.adversary import Attribute
-from reticent.adversaries.attribute.record import Scope
-from reticent.adversaries.attribute.terms import mask_term, worst_mask_term
 from reticent.kernel.adversaries.base import Claim, Method
 from reticent.kernel.mechanisms import DPSGD
+from reticent.mechanisms.mask_terms import mask_term, worst_mask_term
+from reticent.mechanisms.sensitivity import Scope
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, SensitiveAttribute, diameters
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.hooks import RunContext

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import nn
 
-from reticent.adversaries.attribute.terms import mask_term
+from reticent.mechanisms.mask_terms import mask_term
 from reticent.sensitivity import GradientSensitivity, Precision, Route, SensitiveAttribute
 from reticent.sensitivity.meter import Distances
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet

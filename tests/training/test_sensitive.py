@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from reticent.adversaries.attribute.record import Scope
 from reticent.certificates.build import certify_run, public
 from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.kernel.proofs import Claim
+from reticent.mechanisms.sensitivity import Scope
 from reticent.sensitivity import SensitiveAttribute
 from reticent.training import train
 from reticent.training.rundir import SENSITIVITY, parse_sensitivity

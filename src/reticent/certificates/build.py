@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.certificates.document.derive import PRIVATE, Inputs, assemble, assessed, derive
 from reticent.certificates.document.inputs import inputs_of
 from reticent.certificates.document.ledger_rules import refuse_contradictions
@@ -19,6 +18,7 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import Mechanism
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk.questions import Questions
+from reticent.mechanisms.sensitivity import SensitivityRecord
 from reticent.records.ledger import RunLedger
 from reticent.records.publication import published
 

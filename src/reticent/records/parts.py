@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.facts.base import Word
 from reticent.facts.steps import MOST_STEPS, Generator, Randomness
 from reticent.io.commitments import commit
@@ -19,6 +18,7 @@ from reticent.io.models import (
     Terse,
     Whole,
 )
+from reticent.mechanisms.sensitivity import SensitivityRecord
 
 Name = Annotated[str, Field(max_length=300)]
 Versions = Annotated[

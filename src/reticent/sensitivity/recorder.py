@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.attribute.terms import LARGEST_CHANGE, worst_mask_term
 from reticent.kernel import checks
 from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.mechanisms.mask_terms import LARGEST_CHANGE, worst_mask_term
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.sensitivity.attribute import SensitiveAttribute
 from reticent.sensitivity.brute import Loss
 from reticent.sensitivity.diameter import Diameter

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import torch
 
-from reticent.adversaries.attribute.terms import LARGEST_CHANGE, worst_mask_term
+from reticent.mechanisms.mask_terms import LARGEST_CHANGE, worst_mask_term
 from reticent.sensitivity.diameter import Diameter, diameters
 from reticent.sensitivity.meter import Distances
 
@@ -95,7 +95,7 @@ def rows(block: Distances) -> slice:
 
 
 def pair_mask_terms(block: Distances, noise: float) -> torch.Tensor:
-    """F of every pair, (records, n, n) in double on the CPU; see ``reticent.adversaries.attribute.terms.mask_term``.
+    """F of every pair, (records, n, n) in double on the CPU; see ``reticent.mechanisms.mask_terms.mask_term``.
 
     (x_a - x_b)^2 + 2 x_a x_b (1 - e^{-s D^2/2}) with x = e^{s |g|^2/2}: the same expression, with an
     exponential per completion instead of two per pair. The slack of the block is added to all squares; each x may be

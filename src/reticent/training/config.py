@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from reticent.adversaries.attribute.record import Scope
 from reticent.calibration.targets import STATED
 from reticent.facts.hidden_steps import why_not
 from reticent.facts.plan import MOST_STAGES, StageConfig
@@ -22,6 +21,7 @@ from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.samplers import INDEPENDENT
 from reticent.kernel.samplers.base import runnable
 from reticent.kernel.text import one_of
+from reticent.mechanisms.sensitivity import Scope
 from reticent.samplers.named import Named
 from reticent.training.config_data import DataConfig
 from reticent.training.config_models import ModelConfig

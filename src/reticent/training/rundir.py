@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
 from reticent.data import Dataset
 from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.io import strict
@@ -23,6 +22,7 @@ from reticent.io.files import new_folder, read_bytes, sha256_file, write_atomic,
 from reticent.io.models import Closed, Sha256, Whole, validated
 from reticent.io.outputs import refuse_overwriting, signature_of
 from reticent.kernel.errors import ArtifactError, DataError, ParameterError
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.records.ledger import RunLedger
 from reticent.signing.envelope import LEDGER as OF_LEDGER
 from reticent.signing.envelope import RUN

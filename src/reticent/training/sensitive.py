@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from reticent.adversaries.attribute.record import Scope
 from reticent.io import strict
 from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.mechanisms.sensitivity import Scope
 from reticent.sensitivity import Diameter, Precision, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import SensitiveConfig

@@ -13,12 +13,12 @@ from typing import Any
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import facts
-from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.kernel import checks
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import Mechanism
 from reticent.kernel.mechanisms.units import Unit
 from reticent.kernel.text import Brief
+from reticent.mechanisms.sensitivity import SensitivityRecord
 from reticent.records.ledger import RunLedger
 from reticent.signing.envelope import LEDGER
 from reticent.signing.keys import private_key

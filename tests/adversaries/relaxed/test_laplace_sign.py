@@ -13,7 +13,6 @@ from reticent.adversaries.relaxed.sign import lattice, unknown_sign
 from reticent.adversaries.relaxed.sign.noise import LaplaceSign
 from reticent.curves import RelaxedLaplaceTradeOff
 from reticent.kernel.accountants import compose
-from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.curves import symmetrised
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk import advantage
@@ -33,12 +32,9 @@ def densities(scale: float, rate: float, cells: int, reach: float = 18.0) -> tup
     return absent, (1.0 - rate) * absent + rate * up, (1.0 - rate) * absent + rate * down
 
 
-SLOW = [pytest.param(*case, marks=pytest.mark.slow) for case in ((1.5, 1.0), (0.6, 0.1))]
-
-
-@pytest.mark.parametrize(("scale", "rate"), [(1.5, 0.3), *SLOW])
+@pytest.mark.parametrize(("scale", "rate"), [(1.5, 0.3), pytest.param(0.6, 0.1, marks=pytest.mark.slow)])
 def test_one_and_two_releases_by_brute_force(scale: float, rate: float) -> None:
-    for releases, cells in ((1, 60_000), (2, 600)):
+    for releases, cells in ((1, 20_000), (2, 600)):
         laws = densities(scale, rate, cells)
         if releases == 2:
             laws = tuple(np.multiply.outer(law, law) for law in laws)
@@ -65,20 +61,9 @@ def test_the_lattice_agrees_with_the_exact_curve_of_one_release() -> None:
     assert reached.max() == pytest.approx(float(exact.delta(0.0)), abs=2e-4)
 
 
-def test_one_step_keeps_all_three_masses() -> None:
-    plan = lattice.plan_of([(LaplaceSign(0.3, 1.2), 5)], 2**15)
-    law = lattice.connected(plan, plan.kinds[0])
-    a, b = plan.a.pitch * law.i, plan.kinds[0].centre + plan.b.pitch * law.j
-    assert law.absent.sum() == pytest.approx(1.0, rel=1e-13, abs=0)
-    assert law.present.sum() == pytest.approx(1.0, rel=1e-12, abs=0)
-    for sign in (1.0, -1.0):
-        assert float(law.absent @ np.exp(b + sign * a)) == pytest.approx(1.0, rel=1e-12, abs=0)
-
-
-@pytest.mark.parametrize("run", [SIMULATED, pytest.param(Laplace(3.0, 10), marks=pytest.mark.slow)])
-def test_many_releases_stay_between_half_the_worst_case_and_the_worst_case(run: Laplace) -> None:
+def test_many_releases_stay_between_half_the_worst_case_and_the_worst_case() -> None:
     """Guessing the sign keeps the average of both: the advantage is at least half of what the sign known gives."""
-    found, worst = unknown_sign(run, ADD), compose(run, ADD)
+    found, worst = unknown_sign(SIMULATED, ADD), compose(SIMULATED, ADD)
     assert 0.5 * advantage(worst.optimistic) <= advantage(found.pessimistic) < advantage(worst.optimistic)
     assert advantage(found.optimistic) < advantage(found.pessimistic)
 
@@ -101,9 +86,7 @@ def test_simulated_attackers_stay_below() -> None:
 
 
 def test_what_the_attacker_answers() -> None:
-    sampled = Relaxed().assess(SIMULATED, ADD)
-    assert sampled.measure(advantage).value < WorstCase().assess(SIMULATED, ADD).measure(advantage).lower
-    assert "RETICENT:laplace-sign" in sampled.theorems
+    assert "RETICENT:laplace-sign" in Relaxed().assess(SIMULATED, ADD).theorems
     once = Relaxed().assess(Laplace(2.0), REPLACE)
     assert once.curve.delta(0.1) == pytest.approx(float(symmetrised(RelaxedLaplaceTradeOff(1.0)).delta(0.1)))
 
@@ -116,15 +99,12 @@ def test_where_the_sign_cannot_be_followed_the_worst_case_answers_and_a_note_say
     assert found.notes[0] in Relaxed().assess(run, ADD).notes
 
 
-@pytest.mark.parametrize("short", [0.0, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("short", [0.3, 0.9, 1.0])
 def test_shorter_contributions_are_made_of_full_ones(short):
     """c y + w with w = 0 (probability c^2) or Laplace(0, 1) is Laplace(c m, 1), for each of the three means."""
-    y = np.linspace(-60.0, 60.0, 1_200_001)
+    y, points = np.linspace(-60.0, 60.0, 240_001), np.array([-3.0, -0.7, 0.2, 1.1, 4.0])
     for mean in (-1.5, 0.0, 1.5):
-        scaled = np.exp(-np.abs(y - short * mean) / max(short, 1e-12)) / (2.0 * max(short, 1e-12))
-        points = np.array([-3.0, -0.7, 0.2, 1.1, 4.0])
-        blurred = [np.trapezoid(scaled * 0.5 * np.exp(-np.abs(x - y)), y) for x in points] if short > 0.0 else (
-            0.5 * np.exp(-np.abs(points)))  # fmt: skip
-        whole = 0.0 if short == 0.0 else np.exp(-np.abs(points - short * mean) / short) / (2.0 * short)
+        scaled, whole = (np.exp(-np.abs(x - short * mean) / short) / (2.0 * short) for x in (y, points))
+        blurred = [np.trapezoid(scaled * 0.5 * np.exp(-np.abs(x - y)), y) for x in points]
         made = short**2 * whole + (1.0 - short**2) * np.asarray(blurred)
-        assert made == pytest.approx(0.5 * np.exp(-np.abs(points - short * mean)), rel=1e-6, abs=0)
+        assert made == pytest.approx(0.5 * np.exp(-np.abs(points - short * mean)), rel=1e-5, abs=0)

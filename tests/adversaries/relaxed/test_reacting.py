@@ -26,7 +26,6 @@ from reticent.mechanisms import Laplace
 from reticent.mechanisms.gradients import Gradients
 from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.relaxed import reacting_attacks as attacks
-from tests.conftest import some
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
@@ -53,52 +52,27 @@ def polygon(fpr, power):
 # Values
 
 VALUES = [  # noise, rate, steps, d, (one direction, linear head), the note's, attack
-    (1.1, 256 / 60000, 14000, 26010, (0.0012485, 0.0019752), (0.00165, 0.00228), 0.00045),
-    (6.0, 0.2, 100, 30, (0.016667, 0.03383), (0.01762, 0.03691), 0.0098),
-    (6.0, 0.2, 100, 1000, (0.0028733, 0.0058919), (0.00304, 0.00639), 0.0017),
-    (20.0, 0.01, 1000, 30, (0.00059025, 0.0014547), (0.00059, 0.00146), 0.00046),
+    (6.0, 0.2, 100, 30, (0.016667, 0.03383), (0.01762, 0.03691), 0.00976),
     (1.0, 0.01, 1000, 1000, (0.0045678, 0.0070596), (0.00586, 0.00789), 0.0016),
-    (1.0, 0.01, 1000, 100000, (0.00045699, 0.00070619), (0.00059, 0.00079), 0.00016),
-    (2.0, 0.01, 10000, 1000, (0.0053838, 0.0096244), (0.00623, 0.01069), 0.0025),
     (20.0, 1.0, 20, 30, (0.01003, 0.022096), (0.01008, 0.02262), 0.0066),
-    (4.0, 1.0, 1, 1000, (0.001621, 0.0040154), (0.00173, 0.00402), 0.0013),
+    (4.0, 1.0, 1, 1000, (0.001621, 0.0040154), (0.00173, 0.00402), 0.00126),
 ]
 
 
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension", "golden", "note", "attack"), some(VALUES, 1, 4, 7, 8))
+@pytest.mark.parametrize(("noise", "rate", "steps", "dimension", "golden", "note", "attack"), VALUES)
 def test_the_table(noise, rate, steps, dimension, golden, note, attack):
-    for kind, value, printed in zip((ONE, HEAD), golden, note, strict=True):
-        found = ends(DPSGD(noise, rate, steps), dimension, kind)[1]
-        assert found == pytest.approx(value, rel=2e-4, abs=0)
-        assert found <= 1.01 * printed
-        assert found >= attack
+    """And the counter-example: bounds for a length that does not depend on the direction lie below the perceptron."""
+    run = DPSGD(noise, rate, steps)
     reached = attacks.frozen_advantage(noise, rate, steps, dimension)
     assert reached == pytest.approx(attack, rel=0.06, abs=0)
+    assert float(relaxed_in(run, dimension).pessimistic.delta(0.0)) < 0.9 * reached or rate == 0.01
+    for kind, value, printed in zip((ONE, HEAD), golden, note, strict=True):
+        found = ends(run, dimension, kind)[1]
+        assert found == pytest.approx(value, rel=2e-4, abs=0)
+        assert reached < found <= 1.01 * printed
 
 
 # Attacks
-
-
-@pytest.mark.parametrize(
-    ("noise", "rate", "steps", "dimension", "attack"),
-    some(
-        [
-            (6.0, 0.2, 100, 1, 0.0661),
-            (6.0, 0.2, 100, 30, 0.00976),
-            (20.0, 0.01, 1000, 30, 0.00046),
-            (4.0, 1.0, 1, 1000, 0.00126),
-        ],
-        1,
-        3,
-    ),
-)
-def test_the_counter_example(noise, rate, steps, dimension, attack):
-    """Bounds for a length that does not depend on the direction lie below the perceptron, those of this page do not."""
-    run = DPSGD(noise, rate, steps)
-    reached = attacks.frozen_advantage(noise, rate, steps, dimension)
-    assert reached == pytest.approx(attack, rel=0.02, abs=0)
-    assert float(relaxed_in(run, dimension).pessimistic.delta(0.0)) < 0.9 * reached
-    assert reached < claimed(run, dimension, ONE) <= claimed(run, dimension, HEAD)
 
 
 @KINDS
@@ -114,32 +88,24 @@ def test_the_frozen_attack_of_the_enclosure_is_the_exact_one_from_below(kind):
         assert float(curves.optimistic.delta(0.0)) <= 1.001 * np.max(power - fpr)
 
 
-def test_a_whole_user_that_reacts():
-    """u_t = u sgn<u, w_t> for two records: .0246 was claimed, .0390 is reached."""
-    run = DPSGD(6.0, 0.2, 100, records_per_user=2)
-    reached = attacks.frozen_advantage(6.0, 0.2, 100, 30, records=2, signed=True)
-    assert reached == pytest.approx(0.0390, rel=0.01, abs=0)
-    assert float(relaxed_in(run, 30).pessimistic.delta(0.0)) < reached < claimed(run, 30, HEAD) < 0.0815
-    assert attacks.frozen_advantage(6.0, 0.2, 100, 30, records=2) < claimed(run, 30, ONE) < 0.0440
+def test_what_moves_with_a_sign_is_a_head():
+    """A squared error on frozen weights: .0193 is reached, more than any length along the direction allows.
 
-
-def test_a_residual_that_changes_its_sign_is_a_head():
-    """A squared error on frozen weights: .0193 is reached, more than any length along the direction allows."""
-    run = DPSGD(6.0, 0.2, 100)
-    reached = attacks.frozen_advantage(6.0, 0.2, 100, 30, signed=True)
-    assert claimed(run, 30, ONE) < reached < claimed(run, 30, HEAD)
-
-
-def test_a_second_layer_may_show_its_direction():
-    """A trained weight on relu(<w, x>) with a known sign: half of all records are the worst case, whatever d is."""
-    run = DPSGD(6.0, 0.2, 100)
-    reached = 0.5 * float(compose(run, Neighbouring.ADD_REMOVE).optimistic.delta(0.0))
-    assert reached > 5.0 * claimed(run, 1000, HEAD)
+    And a whole user, u_t = u sgn<u, w_t> for two records: .0246 was claimed, .0390 is reached.
+    """
+    one, two = DPSGD(6.0, 0.2, 100), DPSGD(6.0, 0.2, 100, records_per_user=2)
+    alone, both = (attacks.frozen_advantage(6.0, 0.2, 100, 30, records=k, signed=True) for k in (1, 2))
+    assert claimed(one, 30, ONE) < alone < claimed(one, 30, HEAD)
+    assert both == pytest.approx(0.0390, rel=0.01, abs=0)
+    assert float(relaxed_in(two, 30).pessimistic.delta(0.0)) < both < claimed(two, 30, HEAD) < 0.0815
+    assert attacks.frozen_advantage(6.0, 0.2, 100, 30, records=2) < claimed(two, 30, ONE) < 0.0440
+    # A trained weight on relu(<w, x>) with a known sign: half of all records are the worst case, whatever d is.
+    assert 0.5 * float(compose(one, Neighbouring.ADD_REMOVE).optimistic.delta(0.0)) > 5.0 * claimed(one, 1000, HEAD)
 
 
 @pytest.mark.parametrize("outputs", [1, 3, 30])
 def test_heads_with_several_outputs(outputs):
-    for noise, rate, steps in ((6.0, 0.2, 100), (20.0, 0.01, 1000), (4.0, 1.0, 1)):
+    for noise, rate, steps in ((6.0, 0.2, 100), (4.0, 1.0, 1)):
         reached = attacks.many_outputs_advantage(noise, rate, steps, 30, outputs)
         assert reached < claimed(DPSGD(noise, rate, steps), 30, HEAD) < 2.0 * reached
 
@@ -147,7 +113,7 @@ def test_heads_with_several_outputs(outputs):
 @KINDS
 def test_weights_that_follow_the_direction(kind):
     rng, z = np.random.default_rng(11), np.linspace(-0.5, 3.0, 15)
-    for noise, rate, steps, dimension in ((6.0, 0.2, 100, 30), (2.0, 1.0, 20, 10), (1.0, 0.3, 30, 3)):
+    for noise, rate, steps, dimension in ((6.0, 0.2, 100, 30), (1.0, 0.3, 30, 3)):
         fpr, power, error = attacks.learning_power(
             noise, rate, steps, dimension, 1500, z, rng, start=noise, signed=kind is HEAD
         )
@@ -164,24 +130,18 @@ def inside(seen, run, dimension, kind):
     return seen.nats / case.nats()
 
 
-CASES = [(2, 1, 2.0, 1.0), (2, 3, 1.5, 0.5), (3, 2, 1.0, 1.0), (3, 4, 2.0, 0.3), (1, 3, 1.5, 0.7)]
-
-
 @KINDS
-@pytest.mark.parametrize(("dimension", "steps", "noise", "rate"), some(CASES, 0, 1, 4))
+@pytest.mark.parametrize(
+    ("dimension", "steps", "noise", "rate"), [(2, 1, 2.0, 1.0), (2, 3, 1.5, 0.5), (1, 3, 1.5, 0.7)]
+)
 def test_exact_likelihood_ratios_of_reactions(dimension, steps, noise, rate, kind):
     rng, run = np.random.default_rng(3), DPSGD(noise, rate, steps)
-    for _ in range(2):
-        react = attacks.random_reaction(rng, signed=kind is HEAD)
-        inside(attacks.reaction(react, noise, rate, steps, dimension, 1500, rng), run, dimension, kind)
-    share = inside(
-        attacks.reaction(attacks.greedy_reaction(noise, rate), noise, rate, steps, dimension, 1500, rng),
-        run, dimension, kind,
-    )  # fmt: skip
-    assert kind is HEAD or share > 0.15
+    reactions = [*(attacks.random_reaction(rng, signed=kind is HEAD) for _ in range(2))]
     if kind is HEAD and dimension > 1:
-        react = attacks.head_reaction(rng, dimension)
-        inside(attacks.reaction(react, noise, rate, steps, dimension, 1500, rng), run, dimension, kind)
+        reactions.append(attacks.head_reaction(rng, dimension))
+    for react in (*reactions, attacks.greedy_reaction(noise, rate)):
+        share = inside(attacks.reaction(react, noise, rate, steps, dimension, 1500, rng), run, dimension, kind)
+    assert kind is HEAD or share > 0.15
 
 
 def random_settings(count, seed):
@@ -196,52 +156,30 @@ def random_settings(count, seed):
 def check_setting(noise, rate, steps, dimension, records, rng):
     """No curve of any kind lies below an attack, nor above the worst case; kinds are ordered."""
     run = DPSGD(noise, rate, steps, records_per_user=records if records > 1 else None)
-    worst = compose(run, Neighbouring.ADD_REMOVE).pessimistic
-    curves = {kind: reacting_in(run, dimension, kind) for kind in (ONE, HEAD)}
-    for kind, found in curves.items():
+    worst, z = compose(run, Neighbouring.ADD_REMOVE).pessimistic.delta(HIGHEST), np.linspace(-1.0, 7.0, 50)
+    above = {}
+    for kind in (ONE, HEAD):
+        found = reacting_in(run, dimension, kind)
         assert not any("contradicted" in note for note in found.notes)
-        rates = attacks.frozen_rates(
-            noise, rate, steps, dimension, np.linspace(-1.0, 7.0, 50), records=records, signed=kind is HEAD
-        )
-        reached = polygon(*rates)
-        above = found.pessimistic.delta(HIGHEST)
-        assert np.all(reached.delta(HIGHEST) <= above * (1.0 + 1e-7) + 1e-12)
-        assert np.all(reached.reversed.delta(HIGHEST) <= above * (1.0 + 1e-7) + 1e-12)
-        assert np.all(above <= worst.delta(HIGHEST) * (1.0 + 1e-3) + 1e-12)
-    assert np.all(
-        curves[ONE].pessimistic.delta(HIGHEST) <= curves[HEAD].pessimistic.delta(HIGHEST) * (1 + 1e-3) + 1e-12
-    )
-    share = float(rng.uniform())
-    more = float(reacting_in(run, dimension, ONE, share).pessimistic.delta(0.0))
-    assert more >= float(curves[ONE].pessimistic.delta(0.0)) * (1.0 - 1e-6)
+        reached = polygon(*attacks.frozen_rates(noise, rate, steps, dimension, z, records=records, signed=kind is HEAD))
+        above[kind] = found.pessimistic.delta(HIGHEST)
+        for curve in (reached, reached.reversed):
+            assert np.all(curve.delta(HIGHEST) <= above[kind] * (1.0 + 1e-7) + 1e-12)
+        assert np.all(above[kind] <= worst * (1.0 + 1e-3) + 1e-12)
+    assert np.all(above[ONE] <= above[HEAD] * (1 + 1e-3) + 1e-12)
+    assert claimed(run, dimension, ONE, float(rng.uniform())) >= above[ONE][0] * (1.0 - 1e-6)
 
 
-def test_a_few_random_settings():
-    for setting in random_settings(2, 1):
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize(("count", "seed"), [(2, 1), pytest.param(500, 2, marks=pytest.mark.slow)])
+def test_random_settings(count, seed):
+    for setting in random_settings(count, seed):
         check_setting(*setting)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3000)
-def test_five_hundred_random_settings():
-    for setting in random_settings(500, 2):
-        check_setting(*setting)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3000)
-def test_many_reactions():
-    rng = np.random.default_rng(8)
-    for number in range(120):
-        dimension, steps = int(rng.integers(1, 4)), int(rng.integers(1, 5))
-        noise, rate = float(np.exp(rng.uniform(-0.2, 1.5))), float(rng.choice([1.0, rng.uniform(0.05, 0.9)]))
-        run, kind = DPSGD(noise, rate, steps), (ONE, HEAD)[number % 2]
-        for react in (attacks.random_reaction(rng, signed=kind is HEAD), attacks.greedy_reaction(noise, rate)):
-            inside(attacks.reaction(react, noise, rate, steps, dimension, 8000, rng), run, dimension, kind)
-
-
-@pytest.mark.parametrize("relation", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
-@pytest.mark.parametrize("release", [Gaussian(12.6684), DPSGD(20.0, 1.0, 3)])
+@pytest.mark.parametrize(
+    ("release", "relation"), [(Gaussian(12.6684), Neighbouring.ADD_REMOVE), (DPSGD(20.0, 1.0, 3), Neighbouring.REPLACE)]
+)
 def test_nothing_is_above_a_smooth_worst_case(release, relation):
     """Chords between its tangents were: delta at 1.05 was 6.1e-39 where the worst case has 4.5e-39."""
     found, worst = (who.assess(release, relation) for who in (Relaxed(dimension=1, gradients=ONE), WorstCase()))
@@ -250,9 +188,6 @@ def test_nothing_is_above_a_smooth_worst_case(release, relation):
         assert np.all(mine.log_delta(epsilons) <= theirs.log_delta(epsilons) + 1e-9)
         assert np.all(mine.log_power(rates) <= theirs.log_power(rates) + 1e-9)
     assert found.measure(risk.advantage).value < 0.7 * worst.measure(risk.advantage).value
-    assert found.measure(risk.bayes_security).value == pytest.approx(
-        1.0 - found.measure(risk.advantage).value, rel=1e-12, abs=0
-    )
 
 
 # Known shares, ledgers, other samplers
@@ -280,11 +215,11 @@ def test_a_known_share_bounds_who_looks_at_it_alone(share):
 
 
 def test_ledgers_do_not_depend_on_order_or_cuts():
-    first, second = DPSGD(6.0, 0.2, 50), DPSGD(4.0, 0.1, 80)
-    whole = ends(DPSGD(6.0, 0.2, 100), 30, ONE)
-    assert ends(Ledger((first, first)), 30, ONE) == pytest.approx(whole, rel=1e-9, abs=0)
-    one, other = (ends(Ledger(parts), 30, ONE) for parts in ((first, second), (second, first)))
-    assert one == other
+    first, second, query = DPSGD(6.0, 0.2, 50), DPSGD(4.0, 0.1, 80), Gaussian(20.0, 3)
+    assert ends(Ledger((first, first)), 30, ONE) == pytest.approx(ends(DPSGD(6.0, 0.2, 100), 30, ONE), rel=1e-9, abs=0)
+    assert ends(Ledger((first, second)), 30, ONE) == ends(Ledger((second, first)), 30, ONE)
+    # Whole queries are steps of all data.
+    assert ends(Ledger((first, query)), 30, ONE) == ends(Ledger((first, DPSGD(20.0, 1.0, 3))), 30, ONE)
 
 
 @KINDS
@@ -345,11 +280,6 @@ def test_what_is_not_covered_gets_the_worst_case(release, kind):
     assert kind is Gradients.ANY or reacting_in(release, 1, kind) is None
 
 
-def test_whole_queries_are_steps_of_all_data():
-    both = Ledger((DPSGD(4.0, 0.1, 100), Gaussian(20.0, 3)))
-    assert ends(both, 30, ONE) == ends(Ledger((DPSGD(4.0, 0.1, 100), DPSGD(20.0, 1.0, 3))), 30, ONE)
-
-
 @KINDS
 def test_replacement_is_a_chain(kind):
     for run in (DPSGD(6.0, 0.2, 100), DPSGD(1.0, 0.01, 50)):
@@ -362,29 +292,19 @@ def test_replacement_is_a_chain(kind):
 
 @pytest.mark.parametrize(
     "run",
-    some(
-        [
-            DPSGD(99999999999, 0.01, 1000),
-            DPSGD(1e-30, 0.01, 1000),
-            DPSGD(1e30, 0.5, 10),
-            DPSGD(1.0, 1e-30, 1000),
-            DPSGD(30.0, 0.001, 10**9),
-            DPSGD(1e4, 0.5, 99999999999),
-            DPSGD(0.01, 1.0, 3),
-            DPSGD(2.0, 0.4, 30, records_per_user=70),
-        ],
-        1,
-        2,
-        5,
-        6,
-    ),
+    [
+        DPSGD(1e-30, 0.01, 1000),
+        DPSGD(1e30, 0.5, 10),
+        DPSGD(1e4, 0.5, 99999999999),
+        DPSGD(0.01, 1.0, 3),
+        pytest.param(DPSGD(2.0, 0.4, 30, records_per_user=70), marks=pytest.mark.slow),
+    ],
     ids=repr,
 )
 def test_extremes(run):
+    worst = float(compose(run, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
     for dimension in (1, 3, 10**12):
         for kind in (ONE, HEAD):
-            curves = reacting_in(run, dimension, kind)
-            lower, upper = float(curves.optimistic.delta(0.0)), float(curves.pessimistic.delta(0.0))
-            worst = float(compose(run, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
+            lower, upper = ends(run, dimension, kind)
             assert 0.0 <= lower <= upper * (1.0 + 1e-9)
             assert upper <= worst * (1.0 + 1e-4) + 1e-15

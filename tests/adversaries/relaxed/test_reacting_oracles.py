@@ -25,7 +25,7 @@ ONE, HEAD = Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD
 KINDS = pytest.mark.parametrize("kind", [ONE, HEAD])
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 30, 299, 301, 26010, 10**9])
+@pytest.mark.parametrize("dimension", [1, 3, 299, 301, 10**9])
 def test_mean_positive_part(dimension):
     z = mp.mpf(dimension) / 2
     exact = mp.gamma(z) / (2 * mp.sqrt(mp.pi) * mp.gamma(z + mp.mpf(1) / 2))
@@ -50,16 +50,9 @@ def test_exponential_moments_of_overlaps_lie_closely_above(dimension, tilt):
         assert exact <= found <= exact + 1e-4 * max(1.0, tilt / dimension) ** 3
 
 
-def test_steep_functions_of_overlaps_lie_above():
-    for dimension in (2, 30, 10**5):
-        law = overlap_law(dimension)
-        exact = float(mp.log(overlap_mean(lambda w: mp.e ** (3000 * w**2) - 1, dimension)))
-        assert exact <= float(law.log_excess(3000.0 * law.nodes**2)) <= exact + 5.0
-
-
 @pytest.mark.parametrize(
     ("noise", "rate", "records"),
-    [(6.0, 0.2, 1), (1.0, 0.01, 1), (0.5, 0.5, 1), (0.2, 0.1, 1), (1e3, 0.3, 1), (1.0, 1e-9, 1), (6.0, 0.2, 3)],
+    [(6.0, 0.2, 1), (1.0, 0.01, 1), (0.5, 0.5, 1), (0.2, 0.1, 1), (1.0, 1e-9, 1), (6.0, 0.2, 3)],
 )
 def test_what_a_known_direction_tells(noise, rate, records):
     with mp.workdps(40):
@@ -72,10 +65,7 @@ def test_what_a_known_direction_tells(noise, rate, records):
 
         exact = float(mp.quad(nats, [-30, -8, -2, 0, 1 / (2 * s), 1 / s, 2 / s, records / s + 4, records / s + 30]))
     assert exact <= known_direction(Steps(noise, rate, 1, records)) <= exact * 1.002
-
-
-def test_what_a_known_direction_tells_without_sampling():
-    assert known_direction(Steps(4.0, 1.0, 1, 3)) == pytest.approx(9.0 / 32.0, rel=1e-12, abs=0)
+    assert known_direction(Steps(4.0, 1.0, 1, 3)) == pytest.approx(9.0 / 32.0, rel=1e-12, abs=0)  # without sampling
 
 
 @pytest.mark.parametrize(("noise", "rate"), [(4.0, 0.5), (10.0, 1.0), (1.0, 0.05), (0.7, 0.3)])
@@ -155,15 +145,6 @@ def test_gains_are_concave_and_grow():
         slopes = np.diff(gains.most) / np.diff(gains.nats)
         assert np.all(slopes >= 0.0)
         assert np.all(np.diff(slopes) <= 1e-9 * slopes[:-1])
-
-
-def test_the_majorant_of_phi_squared_lies_above_it():
-    """In many dimensions phi^2 is not concave beyond some tenths of a nat: its majorant is what counts."""
-    known = learnt(4096)
-    square = known.positive**2
-    mean = reacting_information.majorant(known.nats, np.append(square, 1.0))
-    assert np.all(mean(known.nats) >= square)
-    assert np.max(mean(known.nats) / square) > 1.02
 
 
 def test_the_majorant_covers_what_lies_between_two_points():

@@ -5,7 +5,6 @@ Theorems: RETICENT:second-moment, RETICENT:hypercontractive, RETICENT:chain.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from functools import cache
@@ -30,7 +29,7 @@ from reticent.adversaries.relaxed.sign import unknown_sign
 from reticent.curves import RelaxedGaussianTradeOff
 from reticent.curves import ncx2 as ncx2
 from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.curves import Subsampled, binomial, symmetrised
+from reticent.kernel.curves import Subsampled, TradeOff, binomial, symmetrised
 from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import Neighbouring
@@ -100,27 +99,22 @@ def test_the_case_of_the_issue() -> None:
     assert high <= 1.08 * advantage(found.optimistic)
 
 
-# Exact in one step and without sampling, the common sign in one dimension, monotone in between.
+# Exact in one step and without sampling.
 
 
-@pytest.mark.parametrize("d", [pytest.param(2, marks=pytest.mark.slow), 17])
-def test_plain_where_there_is_one_step_or_no_sampling(d: int) -> None:
-    alpha = np.array([1e-6, 1e-3, 0.2, 0.9])
-    one = relaxed_in(DPSGD(0.8, 0.25, 1), d)
-    expected = symmetrised(Subsampled(RelaxedGaussianTradeOff(0.8**-2, d), 0.25))
-    np.testing.assert_allclose(one.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-12)
-    full = relaxed_in(DPSGD(3.0, 1.0, 20), d)
-    expected = symmetrised(RelaxedGaussianTradeOff(20 / 9, d))
-    np.testing.assert_allclose(full.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-12)
-    shuffled = relaxed_in(DPSGD(3.0, 0.1, 20, sampler=Shuffled()), d)
-    expected = symmetrised(RelaxedGaussianTradeOff(2 / 9, d))
-    np.testing.assert_allclose(shuffled.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-12)
-    assert advantage(shuffled.optimistic) == 0.0
-
-
-def test_one_dimension_is_the_common_sign() -> None:
-    run = DPSGD(6.0, 0.2, 1)
-    assert relaxed_in(run, 1) is unknown_sign(run)
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (DPSGD(0.8, 0.25, 1), Subsampled(RelaxedGaussianTradeOff(0.8**-2, 17), 0.25)),
+        (DPSGD(3.0, 1.0, 20), RelaxedGaussianTradeOff(20 / 9, 17)),
+        (DPSGD(3.0, 0.1, 20, sampler=Shuffled()), RelaxedGaussianTradeOff(2 / 9, 17)),
+    ],
+    ids=["one step", "no sampling", "epochs"],
+)
+def test_plain_where_there_is_one_step_or_no_sampling(run: DPSGD, expected: TradeOff) -> None:
+    alpha, found = np.array([1e-6, 1e-3, 0.2, 0.9]), relaxed_in(run, 17)
+    np.testing.assert_allclose(found.pessimistic.beta(alpha), symmetrised(expected).beta(alpha), rtol=1e-12)
+    assert (advantage(found.optimistic) == 0.0) == run.sampler.in_passes
 
 
 def test_little_noise_claims_nothing_from_below() -> None:
@@ -138,26 +132,12 @@ def test_no_noise_and_batches_of_fixed_size_are_refused(run: DPSGD) -> None:
     assert advantage(Relaxed(5).assess(run).curve) == pytest.approx(advantage(worst.curve), rel=1e-9, abs=0)
 
 
-def test_more_dimensions_never_help_the_attacker() -> None:
-    run, alpha = DPSGD(6.0, 0.2, 100), np.geomspace(1e-9, 0.9, 40)
-    betas = [relaxed_in(run, d).pessimistic.beta(alpha) for d in (1, 9, 30)]
-    for fewer, more in itertools.pairwise(betas):
-        assert np.all(more >= fewer - 1e-7)
-
-
 # The sum, term by term, against 40 digits; and with a window so small that what is left out is all there is.
 
 
 @pytest.mark.parametrize(
     ("noise", "rate", "steps", "dimension"),
-    [
-        (3.0, 0.95, 30, 4),
-        (1.0, 0.3, 12, 2),
-        (6.0, 0.2, 100, 30),
-        (0.7, 0.5, 40, 3),
-        (2.0, 0.9, 300, 700),
-        pytest.param(1.1, 0.004, 500, 26010, marks=pytest.mark.slow),
-    ],
+    [(3.0, 0.95, 30, 4), (1.0, 0.3, 12, 2), (6.0, 0.2, 100, 30), (2.0, 0.9, 300, 700)],
 )
 @pytest.mark.parametrize("order", [2.0, 4.5])
 def test_second_moment_is_an_upper_bound_and_tight(noise, rate, steps, dimension, order) -> None:
@@ -166,18 +146,12 @@ def test_second_moment_is_an_upper_bound_and_tight(noise, rate, steps, dimension
     assert exact <= log_x <= exact + 3e-5 + 1e-4 * max(exact, 0.0)  # where it is large it says nothing
 
 
-@cache
-def binomial_masses(count: int, rate: float) -> list:
-    with mpmath.workdps(30):
-        p = mpmath.mpf(rate)
-        return [mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)]
-
-
-@pytest.mark.parametrize(("count", "rate"), [(1, 0.3), (40, 0.5), (1000, 1e-3), (1500, 0.2), (30, 1e-9)])
+@pytest.mark.parametrize(("count", "rate"), [(1, 0.3), (40, 0.5), (1000, 1e-3), (30, 1e-9)])
 @pytest.mark.parametrize("most", [100_000, 30, 4])
 def test_blocks_enclose_the_binomial_law(count: int, rate: float, most: int) -> None:
-    mass = binomial_masses(count, rate)
     with mpmath.workdps(30):
+        p = mpmath.mpf(rate)
+        mass = [mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)]
         for law in (binomial.blocks(count, rate, most), binomial.blocks(count, rate, most, 0.05),
                     binomial.grouped(count, rate, most, 1e-9)):  # fmt: skip
             assert list(law.low[1:]) == list(law.high[:-1] + 1)
@@ -215,7 +189,7 @@ def mixture(noise: float, rate: float, steps: int, dimension: int, threshold: fl
     return total
 
 
-@pytest.mark.parametrize("dimension", [2, *(pytest.param(d, marks=pytest.mark.slow) for d in (12, 900))])
+@pytest.mark.parametrize("dimension", [2, pytest.param(900, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("groups", "window"), [(100, 1.0), (5, 1.0), (100, 0.1)])
 def test_told_mask_is_an_upper_bound_and_tight(dimension: int, groups: int, window: float) -> None:
     thresholds = np.array([0.0, 0.1, 1.0, 4.0])
@@ -231,8 +205,7 @@ def test_told_mask_is_an_upper_bound_and_tight(dimension: int, groups: int, wind
 
 
 @pytest.mark.parametrize("dimension", [pytest.param(2, marks=pytest.mark.slow), 3])
-@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.3), pytest.param(0.6, 0.1, marks=pytest.mark.slow),
-                                             pytest.param(2.5, 0.7, marks=pytest.mark.slow)])  # fmt: skip
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.3), pytest.param(2.5, 0.7, marks=pytest.mark.slow)])
 def test_two_steps_by_quadrature(dimension: int, noise: float, rate: float) -> None:
     thresholds = np.array([0.0, 0.05, 0.3, 1.0])
     deltas = exact_deltas(noise, rate, dimension, thresholds)
@@ -248,7 +221,7 @@ def test_two_steps_by_quadrature(dimension: int, noise: float, rate: float) -> N
 
 def test_moments_bound_delta_of_every_law_and_tightly_of_two_point_laws() -> None:
     rng, thresholds = np.random.default_rng(5), np.array([0.0, 0.02, 0.2, 0.7, 1.5, 3.0])
-    for points in (2, 2, 2, 2, 3, 3, 6):
+    for points in (2, 3, 6):
         for _ in range(40):
             mass = rng.dirichlet(np.ones(points))
             lr = rng.gamma(0.7, size=points)
@@ -277,29 +250,14 @@ def test_hypercontractivity_bounds_the_moments_of_the_likelihood_ratio(q: float)
         assert norm == pytest.approx(bound, rel=1e-6, abs=0)
 
 
-# Attackers from below: exact laws, simulated.
-
-
-def test_attackers_reach_what_is_stated() -> None:
-    noise, rate, steps, d, n = 1.2, 0.15, 12, 6, 40_000
-    fpr, power = attacks.error_rates(noise, rate, steps, d)
-    rng = np.random.default_rng(7)
-    noise_only, noisy = (rng.normal(size=(n, steps, d)) for _ in range(2))
-    noisy[:, :, 0] += (rng.random((n, steps)) < rate) / noise  # rotation invariance: any direction will do
-    pairs = [(y, np.sum(y * y, axis=2)) for y in (noise_only, noisy)]
-    statistics = [(np.sum(y.sum(1) ** 2, axis=1) / steps, norm.sum(1), norm.max(1)) for y, norm in pairs]
-    scale = attacks.direction(rate, steps)
-    forms = [(b + scale * (total - b), b, total, loudest) for b, total, loudest in statistics]
-    best = [np.max(np.mean(h1 > (levels := np.quantile(h0, np.linspace(0.3, 0.999, 400)))[:, None], axis=1)
-                   - np.mean(h0 > levels[:, None], axis=1)) for h0, h1 in zip(*forms, strict=True)]  # fmt: skip
-    stated = [np.max(part) for part in np.split(power - fpr, 4)]
-    for reached, claimed in zip(best, stated, strict=True):
-        assert claimed <= reached + 0.012  # four standard deviations of the larger of 400 correlated means
-        assert claimed >= reached - 0.02
-
-
-def test_rates_hold_if_the_tails_are_wrong_within_their_tolerance(monkeypatch) -> None:
+def test_rates_hold_if_the_tails_are_wrong_within_their_tolerance_and_fewer_groups_never_claim_more(
+    monkeypatch,
+) -> None:
     case, right = (1.0, 0.3, 80, 40), ncx2.log_tails
+    fine, rough = attacks.error_rates(*case), attacks.error_rates(*case, groups=4)
+    np.testing.assert_allclose(rough[0], fine[0], rtol=1e-8)
+    assert np.all(rough[1] <= fine[1] * (1.0 + 1e-5))
+    assert np.any(rough[1] < fine[1] - 1e-3)
     with monkeypatch.context() as exactly:
         exactly.setattr(attacks, "RTOL", (1e-13, 1e-13))
         exact = attacks.error_rates(*case)
@@ -326,14 +284,6 @@ def test_the_told_mask_holds_if_the_tails_are_wrong_within_their_tolerance(monke
         assert np.all(np.exp(bound) >= truth)
 
 
-@pytest.mark.parametrize("case", [(1.0, 0.3, 80, 40), (1.0, 0.01, 2000, 40)])
-def test_fewer_groups_never_claim_more(case) -> None:
-    fine, rough = attacks.error_rates(*case), attacks.error_rates(*case, groups=4)
-    np.testing.assert_allclose(rough[0], fine[0], rtol=1e-8)
-    assert np.all(rough[1] <= fine[1] * (1.0 + 1e-5))
-    assert np.any(rough[1] < fine[1] - 1e-3)
-
-
 @given(
     st.floats(0.6, 8.0), st.floats(1e-4, 0.9), st.integers(2, 5000), st.integers(2, 10**6),
 )  # fmt: skip
@@ -348,22 +298,9 @@ def test_the_two_ends_of_the_advantage_never_cross(noise: float, rate: float, st
         assert np.max(power - fpr) <= upper * (1.0 + 1e-6), run
 
 
-def test_rates_that_underflow_are_not_zero() -> None:
-    fpr, power = attacks.error_rates(20.0, 0.9, 10**6, 2, 7, 10)
-    assert np.max(power) > 0.99
-    assert np.min(fpr) > 0.0
-    assert relaxed_in(DPSGD(20.0, 0.9, 10**6), 10**4).notes == ()
-
-
-GOALS = [(1.0, 0.01, 1000, 1000), (6.0, 0.2, 100, 30)]
-
-
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), GOALS)
+@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), [(1.0, 0.01, 1000, 1000), (6.0, 0.2, 100, 30)])
 def test_widths(noise: float, rate: float, steps: int, dimension: int) -> None:
     curves = relaxed_in(DPSGD(noise, rate, steps), dimension)
     assert curves.notes == ()
     assert advantage(curves.pessimistic) <= 1.08 * advantage(curves.optimistic)
     assert tpr_at_fpr(curves.pessimistic, 1e-3) <= 1.2 * tpr_at_fpr(curves.optimistic, 1e-3)
-
-
-# Monte Carlo of the likelihood ratio itself, mask by mask.

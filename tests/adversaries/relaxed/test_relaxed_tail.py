@@ -11,18 +11,9 @@ import pytest
 from reticent.adversaries.relaxed.dimension import enclose, overlaps, relaxed_in, revealed_mask, second_moment
 from reticent.kernel.mechanisms import DPSGD
 from tests.adversaries.relaxed.relaxed_tail import Estimate, Run, addition, far_out, log_ratios, rare, removal
+from tests.conftest import some
 
-QUICK: list[Run] = [(3.0, 0.95, 3, 6), (0.35, 0.03, 3, 6)]
-MANY: list[Run] = [
-    (1.0, 0.3, 4, 2),
-    (0.8, 0.2, 5, 3),
-    (2.0, 0.5, 5, 5),
-    (0.7, 0.1, 5, 3),
-    (0.5, 0.08, 4, 3),
-    (0.4, 0.2, 4, 4),
-    (2.0, 0.95, 4, 2),
-    (4.0, 0.9, 5, 8),
-]
+RUNS: list[Run] = [(3.0, 0.95, 3, 6), (0.35, 0.03, 3, 6), (1.0, 0.3, 4, 2), (0.7, 0.1, 5, 3), (4.0, 0.9, 5, 8)]
 
 
 def estimates(run: Run, draws: int, seed: int) -> list[tuple[np.ndarray, Estimate]]:
@@ -47,10 +38,9 @@ def bounds(run: Run, thresholds: np.ndarray, *, removed: bool) -> list[np.ndarra
     return [np.exp(pair[int(removed)]) for pair in found]
 
 
-def check(run: Run, draws: int, seed: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """That no bound and neither end is contradicted; per direction (truth, its error, both ends)."""
+def check(run: Run, draws: int, seed: int) -> None:
+    """That no bound and neither end is contradicted."""
     curves = relaxed_in(DPSGD(*run[:3]), run[3])
-    seen = []
     for removed, (thresholds, estimate) in enumerate(estimates(run, draws, seed)):
         assert len(thresholds) >= 5
         least = estimate.delta - 4.0 * estimate.error
@@ -58,22 +48,12 @@ def check(run: Run, draws: int, seed: int) -> list[tuple[np.ndarray, np.ndarray,
             assert np.all(bound >= least)
         assert np.all(curves.pessimistic.delta(thresholds) >= least)
         # Both ends are of the larger delta of both directions, which at thresholds >= 0 is that of addition.
-        ends = curves.optimistic.delta(thresholds), curves.pessimistic.delta(thresholds)
-        assert np.all(ends[0] <= estimate.delta + 4.0 * estimate.error) or removed
-        seen.append((estimate.delta, estimate.error, *ends))
-    return seen
+        assert removed or np.all(curves.optimistic.delta(thresholds) <= estimate.delta + 4.0 * estimate.error)
 
 
-@pytest.mark.parametrize("run", QUICK)
+@pytest.mark.parametrize("run", some([(run,) for run in RUNS], 0, 1))
 def test_rare_events_never_contradict_the_enclosure(run: Run) -> None:
-    check(run, 16_000, 3)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("run", MANY)
-def test_rare_events_never_contradict_the_enclosure_of_many_runs(run: Run) -> None:
-    check(run, 200_000, 4)
+    check(run, 16_000 if run in RUNS[:2] else 100_000, 3)
 
 
 def test_importance_sampling_agrees_with_plain_sampling() -> None:

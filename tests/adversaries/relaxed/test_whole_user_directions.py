@@ -117,10 +117,8 @@ KINDS = ("one direction", "opposite", "records differ", "steps differ", "mirrore
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("noise", "rate", "dimension"), [(2.0, 0.5, 3), pytest.param(1.5, 0.2, 2, marks=pytest.mark.slow)]
-)
-def test_no_joint_law_of_directions_has_a_larger_second_moment(kind, noise, rate, dimension) -> None:
+def test_no_joint_law_of_directions_has_a_larger_second_moment(kind) -> None:
+    noise, rate, dimension = 2.0, 0.5, 3
     rng, shape = np.random.default_rng(6), (25_000, 3, 2)
     one, other = (
         np.einsum("ntj,ntjd->ntd", rng.random(shape) < rate, directions(kind, rng, shape, dimension)) for _ in range(2)
@@ -172,50 +170,24 @@ def test_two_steps_of_two_records_by_quadrature(dimension: int) -> None:
     assert curves.pessimistic.delta(0.0) <= 1.7 * curves.optimistic.delta(0.0)
 
 
-def test_three_steps_by_monte_carlo() -> None:
-    noise, rate, steps, records, d, n = 2.0, 0.2, 3, 3, 3, 40_000
-    y = np.random.default_rng(12).normal(size=(n, steps, d))
-    lr = np.zeros(n)
-    for counts in itertools.product(range(records + 1), repeat=steps):
-        z = np.linalg.norm(np.einsum("t,ntd->nd", np.array(counts, dtype=float), y), axis=1) / noise + 1e-9
-        square = sum(j * j for j in counts)
-        lr += np.prod(binom.pmf(counts, records, rate)) * np.sinh(z) / z * math.exp(-0.5 * square / noise**2)
-    assert lr.mean() == pytest.approx(1.0, abs=4.0 * lr.std() / math.sqrt(n))
-    grown = np.exp(THRESHOLDS)
-    terms = [np.maximum(lr[:, None] - grown, 0.0), np.maximum(1.0 - grown * lr[:, None], 0.0)]
-    lead = terms[0] if terms[0][:, 1].mean() >= terms[1][:, 1].mean() else terms[1]
-    truth, error = lead.mean(axis=0), lead.std(axis=0) / math.sqrt(n)
-    curves = relaxed_in(person(noise, rate, steps, records), d)
-    assert np.all(curves.pessimistic.delta(THRESHOLDS) >= truth - 4.0 * error)
-    assert np.all(curves.optimistic.delta(THRESHOLDS) <= truth + 4.0 * error)
-    assert curves.pessimistic.delta(0.0) <= 1.5 * truth[0]
-
-
-def test_attackers_of_a_person_reach_what_is_stated() -> None:
-    noise, rate, steps, d, records, n = 2.0, 0.15, 10, 6, 3, 30_000
+@pytest.mark.parametrize(
+    ("noise", "steps", "records", "short"), [(1.2, 12, 1, (0.02,) * 4), (2.0, 10, 3, (0.05, 0.025, 0.1, 0.025))]
+)
+def test_attackers_reach_what_is_stated(noise, steps, records, short) -> None:
+    rate, d, n = 0.15, 6, 30_000
     fpr, power = attacks.error_rates(noise, rate, steps, d, records=records)
     rng = np.random.default_rng(7)
     noise_only, noisy = (rng.normal(size=(n, steps, d)) for _ in range(2))
-    noisy[:, :, 0] += rng.binomial(records, rate, (n, steps)) / noise
+    noisy[:, :, 0] += rng.binomial(records, rate, (n, steps)) / noise  # rotation invariance: any direction will do
     pairs = [(y, np.sum(y * y, axis=2)) for y in (noise_only, noisy)]
     statistics = [(np.sum(y.sum(1) ** 2, axis=1) / steps, square.sum(1), square.max(1)) for y, square in pairs]
     scale = attacks.direction(rate, steps * records)
     forms = [(b + scale * (total - b), b, total, loudest) for b, total, loudest in statistics]
-    best = [np.max(np.mean(h1 > (levels := np.quantile(h0, np.linspace(0.3, 0.999, 400)))[:, None], axis=1)
+    best = [np.max(np.mean(h1 > (levels := np.quantile(h0, np.linspace(0.3, 0.999, 200)))[:, None], axis=1)
                    - np.mean(h0 > levels[:, None], axis=1)) for h0, h1 in zip(*forms, strict=True)]  # fmt: skip
     stated = [np.max(part) for part in np.split(power - fpr, 4)]
-    for reached, claimed, short in zip(best, stated, (0.05, 0.025, 0.1, 0.025), strict=True):
-        assert reached - short <= claimed <= reached + 0.014
-
-
-def test_counts_spread_evenly_have_the_least_squares() -> None:
-    for steps, most in ((3, 2), (4, 3)):
-        least: dict[int, int] = {}
-        for counts in itertools.product(range(most + 1), repeat=steps):
-            total = sum(counts)
-            least[total] = min(least.get(total, 10**9), sum(j * j for j in counts))
-        for total, square in least.items():
-            assert attacks.least_squares(np.array([total]), steps)[0] == square
+    for reached, claimed, less in zip(best, stated, short, strict=True):
+        assert reached - less <= claimed <= reached + 0.014  # four deviations of the largest of correlated means
 
 
 # What it means.
@@ -230,18 +202,18 @@ def test_who_knows_the_direction_of_one_record_is_not_covered() -> None:
     assert np.max(power - norm.sf(level[:, 0] / spread)) > 5.0 * number
 
 
-def test_more_records_show_more_and_more_dimensions_less() -> None:
-    seen = [chi_square.log_chi_square(6.0, 0.2, 100, d, k) for k, d in ((1, 30), (2, 30), (4, 30), (4, 300), (4, 2))]
-    assert seen[0] < seen[1] < seen[2]
-    assert seen[3] < seen[2] < seen[4]
-
-
-def test_the_two_ends_are_close_and_never_above_the_worst_case() -> None:
+def test_the_two_ends_are_close_never_above_the_worst_case_and_the_number_says_what_it_stands_on() -> None:
     run = person(6.0, 0.2, 50, 2)
     curves, worst = relaxed_in(run, 30), compose(run, Neighbouring.ADD_REMOVE).pessimistic
     assert advantage(curves.pessimistic) <= 1.15 * advantage(curves.optimistic)
     alpha = np.geomspace(1e-9, 0.9, 30)
     assert np.all(curves.pessimistic.beta(alpha) >= worst.beta(alpha) * (1.0 - 1e-9))
+    stated = Relaxed(dimension=30).assess(run)
+    assert stated.curve is curves.pessimistic
+    assert {"RETICENT:whole-user-directions", "RETICENT:whole-user-dominance"} <= set(stated.theorems)
+    assert "RETICENT:told-mask" not in stated.theorems
+    both, chain = Relaxed(dimension=30).assess(run, Neighbouring.REPLACE).curve, replaced(run, curves.pessimistic)
+    assert advantage(both) == pytest.approx(advantage(chain.pessimistic), rel=1e-9, abs=0)
 
 
 def test_one_dimension_is_the_common_sign_and_almost_no_noise_the_worst_case() -> None:
@@ -251,20 +223,3 @@ def test_one_dimension_is_the_common_sign_and_almost_no_noise_the_worst_case() -
     assert advantage(relaxed_in(loud, 40).pessimistic) == pytest.approx(
         advantage(compose(loud, Neighbouring.ADD_REMOVE).pessimistic), rel=1e-9, abs=0
     )
-
-
-def test_the_number_says_what_it_stands_on() -> None:
-    run = person(6.0, 0.2, 50, 2)
-    stated = Relaxed(dimension=30).assess(run)
-    assert stated.curve is relaxed_in(run, 30).pessimistic
-    assert stated.measure(advantage).lower > 0.0
-    notes = " ".join(map(str, stated.notes))
-    assert "may differ" in notes
-    assert "one and the same direction" not in notes
-    assert {"RETICENT:whole-user-directions", "RETICENT:whole-user-dominance"} <= set(stated.theorems)
-    assert "RETICENT:told-mask" not in stated.theorems
-    both = Relaxed(dimension=30).assess(run, Neighbouring.REPLACE)
-    assert advantage(both.curve) == pytest.approx(
-        advantage(replaced(run, relaxed_in(run, 30).pessimistic).pessimistic), rel=1e-9, abs=0
-    )
-    assert advantage(both.curve) <= 2.0 * advantage(stated.curve) * (1.0 + 1e-9)

@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent import facts
-from reticent.adversaries.attribute.terms import mask_term
 from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.mechanisms.mask_terms import mask_term
 from reticent.sensitivity import SensitiveAttribute
 from reticent.watching.sensitive import Sensitive
 from tests.watching.loops import Loop, passes

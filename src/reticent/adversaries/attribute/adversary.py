@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from reticent.adversaries import attribute
-from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.kernel import checks
 from reticent.kernel.accountants import compose, mu_limits
 from reticent.kernel.adversaries.base import Adversary, Assessment, Method
@@ -19,6 +18,7 @@ from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Basis, Formula, Proof, Status
 from reticent.kernel.registry import described
 from reticent.kernel.styles import Style
+from reticent.mechanisms.sensitivity import SensitivityRecord
 
 if TYPE_CHECKING:
     from reticent.kernel.adversaries.witness import Witness

@@ -16,8 +16,6 @@ from reticent.adversaries.attribute.bounds import (
     revealed_mask_log_delta,
     total_square_log_delta,
 )
-from reticent.adversaries.attribute.record import Scope, SensitivityRecord
-from reticent.adversaries.attribute.terms import LARGEST_CHANGE, log_affinity, worst_mask_term
 from reticent.kernel.accountants.compose import compose
 from reticent.kernel.curves import GaussianTradeOff, TradeOff
 from reticent.kernel.errors import ParameterError, UnsupportedError
@@ -26,6 +24,8 @@ from reticent.kernel.mechanisms.ledger import together
 from reticent.kernel.messages import Figure, Message
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Basis, Condition, Status, condition
+from reticent.mechanisms.mask_terms import LARGEST_CHANGE, log_affinity, worst_mask_term
+from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 
 _SMALLEST_ATTAINED = 1e-4
 _SAME = 1e-9  # relative difference of two noise multipliers that are one

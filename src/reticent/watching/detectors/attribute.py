@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import distributed, nn
 
-from reticent.adversaries.attribute.record import SensitivityRecord
 from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.mechanisms.sensitivity import SensitivityRecord
 from reticent.sensitivity import SensitiveAttribute
 from reticent.sensitivity.brute import borrowed, cross_entropy, gradients
 from reticent.sensitivity.recorder import AttributeRecorder

@@ -29,11 +29,7 @@ from reticent.kernel.risk import advantage
 from tests.adversaries.relaxed.two_steps import exact_deltas
 from tests.conftest import forget
 
-RARE = [
-    (0.25, 0.02, 2, 3),
-    pytest.param(0.3, 0.05, 2, 2, marks=pytest.mark.slow),
-    pytest.param(0.4, 0.1, 2, 2, marks=pytest.mark.slow),
-]
+RARE = [(0.25, 0.02, 2, 3), pytest.param(0.3, 0.05, 2, 2, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), RARE)
@@ -76,12 +72,9 @@ def likelihood_ratios(y: np.ndarray, noise: float, mask: np.ndarray) -> np.ndarr
     return np.exp(log_mean_exponential(z, float(y.shape[2])) - 0.5 * mask.sum() / noise**2)
 
 
-SIMULATED = [(0.35, 0.03, 3, 6), pytest.param(0.5, 0.08, 4, 3, marks=pytest.mark.slow)]
-
-
 @pytest.mark.parametrize("reference", ["absent", "norms"])
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), SIMULATED)
-def test_cut_moments_bound_simulated_advantages(noise, rate, steps, dimension, reference: str) -> None:
+def test_cut_moments_bound_simulated_advantages(reference: str) -> None:
+    noise, rate, steps, dimension = 0.35, 0.03, 3, 6
     rng, n = np.random.default_rng(11), 60_000
     drawn = rng.random((n, steps)) < rate
     directions = rng.normal(size=(n, steps, dimension))
@@ -136,11 +129,8 @@ def test_what_is_dropped_is_counted_for_every_part_of_the_mask(monkeypatch, leas
     assert dropped <= 3.0 * lost.mean()
 
 
-@pytest.mark.parametrize(
-    ("noise", "rate", "steps", "dimension"),
-    [(0.5, 0.05, 20, 4), pytest.param(0.3, 0.05, 12, 30, marks=pytest.mark.slow)],
-)
-def test_norms_of_single_steps_are_enclosed(noise: float, rate: float, steps: int, dimension: int) -> None:
+def test_norms_of_single_steps_are_enclosed() -> None:
+    noise, rate, steps, dimension = 0.5, 0.05, 20, 4
     above, below = norms.composed_norms(noise, rate, steps, dimension, 0.1)
     rng, n = np.random.default_rng(2), 20_000
     total = np.zeros((2, n))
@@ -185,7 +175,7 @@ def test_the_chain_by_way_of_a_third_law(monkeypatch) -> None:
         gain = np.maximum(other - np.exp(levels)[:, None] * one, 0.0).sum(axis=1)
         return np.log(np.maximum(gain, 1e-300))
 
-    for _ in range(150):
+    for _ in range(60):
         absent, fresh, present = rng.dirichlet(np.full(4, 0.7), size=3) * (1.0 - 4e-6) + 1e-6
 
         class Kept:
@@ -201,12 +191,7 @@ def test_the_chain_by_way_of_a_third_law(monkeypatch) -> None:
     assert max(ratios) > 0.95
 
 
-LITTLE = [
-    (0.3, 0.001, 1000, 30, 1.45),
-    pytest.param(0.3, 0.001, 3000, 100, 1.25, marks=pytest.mark.slow),
-    pytest.param(0.5, 0.001, 1000, 5, 1.2, marks=pytest.mark.slow),
-    pytest.param(0.3, 0.01, 700, 411, 1.45, marks=pytest.mark.slow),
-]
+LITTLE = [(0.3, 0.001, 1000, 30, 1.45), pytest.param(0.5, 0.001, 1000, 5, 1.2, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps", "dimension", "ratio"), LITTLE)
