@@ -16,7 +16,7 @@ from reticent.calibration import (
     Mu,
     NoiseMultiplier,
     Ppv,
-    Reconstruction,
+    Recovered,
     SampleRate,
     Secret,
     Steps,
@@ -42,7 +42,7 @@ TARGETS = [
     TprAtFpr(0.01, 0.001),
     EpsilonAtDelta(1.0, 1e-5),
     Mu(0.5),
-    Reconstruction(0.05, 0.02),
+    Recovered(0.05, 0.02),
     Ppv(0.35, 0.1, 0.01),
 ]
 
@@ -65,7 +65,7 @@ ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 EACH = [
     *((RUN, target, ADD) for target in TARGETS),
     *((RUN, target, REPLACE) for target in TARGETS[:7]),
-    *((DPSGD(1.0, 0.05, 500), t, ADD) for t in (Success(0.85, 0.8), TprAtFpr(0.6, 0.4), Reconstruction(0.9, 0.3))),
+    *((DPSGD(1.0, 0.05, 500), t, ADD) for t in (Success(0.85, 0.8), TprAtFpr(0.6, 0.4), Recovered(0.9, 0.3))),
     *((DPSGD(1.0, 0.004, 60), t, ADD) for t in (Advantage(0.02), EpsilonAtDelta(3.0, 1e-6), TprAtFpr(0.02, 0.001))),
 ]
 """In both relations; where the best threshold is below 0; where few steps are sampled, and the curve answers."""
@@ -215,8 +215,8 @@ def test_targets_met_everywhere_return_the_end_of_the_range() -> None:
 
 
 def test_what_has_no_bound_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="bounds no reconstruction"):
-        calibrate(RUN, NoiseMultiplier(), Reconstruction(0.1, 0.01), Relaxed())
+    with pytest.raises(UnsupportedError, match="bounds no recovery"):
+        calibrate(RUN, NoiseMultiplier(), Recovered(0.1, 0.01), Relaxed())
     with pytest.raises(UnsupportedError, match="sample_rate"):
         calibrate(Gaussian(1.0), SampleRate(), Advantage(0.1))
     with pytest.raises(ParameterError, match="dataset_size"):
@@ -232,7 +232,7 @@ def test_what_has_no_bound_is_refused() -> None:
         (TprAtFpr, (0.01, 0.01)),
         (EpsilonAtDelta, (0.0, 1e-5)),
         (Mu, (-1.0,)),
-        (Reconstruction, (0.01, 0.5)),
+        (Recovered, (0.01, 0.5)),
         (Ppv, (0.1, 0.1, 0.01)),
         (Ppv, (0.95, 0.1, 0.01)),
         (Ppv, (0.2, 0.1, 0.0)),

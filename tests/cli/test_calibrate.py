@@ -43,7 +43,7 @@ def test_json_has_the_promised_shape(capsys) -> None:
         "tpr=0.01@0.001",
         "ppv=0.2@0.1,0.01",
         "epsilon=1@1e-05",
-        "reconstruction=0.1@0.05",
+        "recovered=0.1@0.05",
         "secret=0.01@13.3,10",
     ],
 )
@@ -167,8 +167,8 @@ def test_people_get_a_few_lines(capsys) -> None:
         (("--target", "advantage=0.1", "--adversary", "all", *DPSGD_RUN), "--adversary"),
         (("--target", "advantage=0.1", "--unknown", "batch-size", "--steps", "9"), "--noise-multiplier must be given"),
         (
-            ("--target", "reconstruction=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN),
-            "relaxed bounds no reconstruction",
+            ("--target", "recovered=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN),
+            "relaxed bounds no recovery",
         ),
         (
             ("--target", "epsilon=0.1@1e-5", "--unknown", "steps", "--noise-multiplier", "0.5", "--sample-rate", "1"),

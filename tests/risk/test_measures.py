@@ -27,7 +27,7 @@ from reticent.kernel.risk import (
     power_of_ppv,
     ppv,
     ppv_of_power,
-    reconstruction_success,
+    recovered,
     success,
     tpr_at_fpr,
 )
@@ -122,7 +122,7 @@ def test_mu_recognises_a_gaussian_in_disguise(m: float) -> None:
 
 def test_reconstruction_is_the_power_at_the_baseline() -> None:
     # Vector O of glrt.json: 1 - f(1/2) = Phi(1) for mu = 1.
-    assert reconstruction_success(GaussianTradeOff(1.0), 0.5) == pytest.approx(0.841344746068543, rel=1e-12, abs=0)
+    assert recovered(GaussianTradeOff(1.0), 0.5) == pytest.approx(0.841344746068543, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize(("prior", "fpr"), [(0.1, 0.01), (0.1, 0.001), (0.5, 0.2), (1e-4, 0.01)])

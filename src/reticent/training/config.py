@@ -149,7 +149,7 @@ class TargetConfig(Closed):
     ppv: Inside | None = None
     epsilon: Positive | None = None
     delta: Inside | None = None
-    reconstruction: Inside | None = None
+    recovered: Inside | None = None
     baseline: Inside | None = None
     secret: Inside | None = None
     secret_bits: Positive | None = None
