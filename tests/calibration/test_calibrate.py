@@ -215,7 +215,7 @@ def test_targets_met_everywhere_return_the_end_of_the_range() -> None:
 
 
 def test_what_has_no_bound_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="bounds no recovery"):
+    with pytest.raises(UnsupportedError, match="bounds nobody who guesses a secret or recovers"):
         calibrate(RUN, NoiseMultiplier(), Recovered(0.1, 0.01), Relaxed())
     with pytest.raises(UnsupportedError, match="sample_rate"):
         calibrate(Gaussian(1.0), SampleRate(), Advantage(0.1))

@@ -180,6 +180,7 @@ _PUT_TOGETHER: dict[str, Iterable[str]] = {
     "place": MEASURES,
     "table": MEASURES,
     "column": [*MEASURES, "bits", "guesses", "without", "with"],
+    "page": [f"{one}{end}" for one in ("secret", "recovered") for end in ("", ".client", ".person")],
     "resting": RESTING,
     "declared": ("subject", "issuer", "purpose"),
     "required": [f"{one}{end}" for one in ("ledger", "stated", "person", "computed") for end in ("", ".not")],

@@ -209,14 +209,14 @@ def worst(document: Certificate) -> list[CertifiedAssessment]:
 def test_a_secret_is_on_the_page_where_it_was_asked_for_with_what_it_needs() -> None:
     asked = rt.certify(Gaussian(2.0), subject="x", created="2026-01-01", secret_bits=math.log2(10_000), guesses=10)
     shown = render_html(asked.certificate)
-    table = shown.partition('id="secrets"')[2].partition('id="conditions"')[0]
+    table = shown.partition('id="secret"')[2].partition('id="conditions"')[0]
     assert '<td class="n">0.1%</td>' in table
     assert "at most 0.48%" in table
     assert table.count("relaxed") == 0
     assert "no value is likelier" in table
     assert "no value is likelier" not in shown.partition('id="conditions"')[2].partition("<template")[0]
     assert asked.verify().accepted
-    assert 'id="secrets"' not in render_html(rt.certify(Gaussian(2.0), created="2026-01-01").certificate)
+    assert 'id="secret"' not in render_html(rt.certify(Gaussian(2.0), created="2026-01-01").certificate)
 
 
 def test_private_numbers_are_marked(certificate: Certificate, page: str) -> None:

@@ -168,7 +168,7 @@ def test_people_get_a_few_lines(capsys) -> None:
         (("--target", "advantage=0.1", "--unknown", "batch-size", "--steps", "9"), "--noise-multiplier must be given"),
         (
             ("--target", "recovered=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN),
-            "relaxed bounds no recovery",
+            "relaxed bounds nobody who guesses a secret or recovers a record",
         ),
         (
             ("--target", "epsilon=0.1@1e-5", "--unknown", "steps", "--noise-multiplier", "0.5", "--sample-rate", "1"),
