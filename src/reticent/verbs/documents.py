@@ -105,6 +105,7 @@ class Certified(Table):
         key: Ed25519PrivateKey | None = None,
         include_private: bool = False,
         languages: Sequence[str] = (),
+        exports: Sequence[str] = (),
         overwrite: bool = False,
     ) -> CertificateFiles:
         """Write the complete document, the public one and the pages; see ``write_certificate``.
@@ -120,6 +121,7 @@ class Certified(Table):
             key=key,
             include_private=include_private,
             languages=languages,
+            exports=exports,
             overwrite=overwrite,
         )
 
