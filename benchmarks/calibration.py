@@ -21,7 +21,7 @@ from reticent.calibration import (
     BayesSecurity,
     EpsilonAtDelta,
     NoiseMultiplier,
-    Reconstruction,
+    Recovered,
     Success,
     Target,
     TprAtFpr,
@@ -99,7 +99,7 @@ def absolute_rows() -> list[Row]:
     run, noise = DPSGD(1.0, 0.01, 1000), NoiseMultiplier()
     works: list[tuple[str, float, Callable[[], object]]] = [
         (f"worst-case calibration, {target}", 0.05, lambda t=target: calibrate(run, noise, t))  # type: ignore[misc]
-        for target in (*CLOSED_FORM_TARGETS, Reconstruction(0.05, 0.02))
+        for target in (*CLOSED_FORM_TARGETS, Recovered(0.05, 0.02))
     ]
     works.append(("relaxed calibration", 5.0, lambda: calibrate(run, noise, Advantage(TARGET), Relaxed())))
     rows = [_budget(name, seconds(work, 9), allowed, 0.01) for name, allowed, work in works]

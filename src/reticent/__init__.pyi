@@ -46,6 +46,7 @@ from reticent.verbs.measures import delta_at_epsilon as delta_at_epsilon
 from reticent.verbs.measures import epsilon_at_delta as epsilon_at_delta
 from reticent.verbs.measures import mu as mu
 from reticent.verbs.measures import ppv as ppv
+from reticent.verbs.measures import recovered as recovered
 from reticent.verbs.measures import secret_success as secret_success
 from reticent.verbs.measures import success as success
 from reticent.verbs.measures import tpr_at_fpr as tpr_at_fpr

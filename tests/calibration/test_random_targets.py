@@ -18,7 +18,7 @@ from reticent.calibration import (
     EpsilonAtDelta,
     Mu,
     NoiseMultiplier,
-    Reconstruction,
+    Recovered,
     Success,
     Target,
     TprAtFpr,
@@ -48,7 +48,7 @@ def random_target(rng: np.random.Generator) -> Target:
         TprAtFpr(fpr + (1 - fpr) * level * 0.3, fpr),
         EpsilonAtDelta(10 ** rng.uniform(-0.7, 0.8), 10 ** rng.uniform(-7, -3)),
         Mu(10 ** rng.uniform(-1, 0.3)),
-        Reconstruction(fpr + (1 - fpr) * level * 0.3, fpr),
+        Recovered(fpr + (1 - fpr) * level * 0.3, fpr),
     ][rng.integers(7)]
 
 
@@ -90,7 +90,7 @@ def by_closed_form(rng: np.random.Generator, count: int) -> None:
     for index in range(count):
         method = [*FORMS, Method.PUBLISHED, Method.PROVEN][index % 4]
         target = random_target(rng)
-        while isinstance(target, Reconstruction) or (
+        while isinstance(target, Recovered) or (
             method in (Method.PROVEN, Method.PUBLISHED) and not isinstance(target, Advantage | BayesSecurity)
         ):
             target = random_target(rng)

@@ -304,7 +304,7 @@ NEVER: dict[str, tuple[str, ...]] = {
         "Checked in the run",
     ),
     "two versions": ("Here, read",),
-    "noise": ("policy says", "with this fingerprint", "Nobody checked that.", 'id="secrets"'),
+    "noise": ("policy says", "with this fingerprint", "Nobody checked that.", 'id="secret"'),
     "hardly any noise": (ASSESSMENT, "at most 100%</td>"),
     "run with a policy": ("Plan:", "policy says: yes", "No policy is part"),
     "signed": ("Stop:", "Nobody: the document", "policy says: no"),
@@ -426,7 +426,7 @@ def test_beside_the_headline_is_how_sure_somebody_can_be_who_accuses_few() -> No
 def test_a_secret_is_on_the_page_where_it_was_asked_for_with_what_it_needs() -> None:
     asked = of(Gaussian(2.0), questions=Questions(priors=(0.5,), secret_bits=(math.log2(10_000),), guesses=(10,)))
     shown = page_of(asked)
-    table, rest = shown.partition('id="secrets"')[2].split('id="conditions"')
+    table, rest = shown.partition('id="secret"')[2].split('id="conditions"')
     for words in ('<td class="n">0.1%</td>', "at most 0.48%", "no value is likelier"):
         assert words in table
     assert "no value is likelier" not in rest

@@ -11,7 +11,7 @@ import pytest
 from reticent.adversaries import Membership, MembershipGame, Mixed, Relaxed
 from reticent.adversaries.report import Number
 from reticent.certificates.build import CERTIFICATE_QUESTIONS
-from reticent.certificates.document.numbers import repeats, secrets, tables
+from reticent.certificates.document.numbers import further, repeats, tables
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.document.sentences import above_blind, even_guess, headline, limited, percent, persons
 from reticent.certificates.page import words
@@ -195,12 +195,11 @@ def test_a_secret_of_which_nothing_is_proven_may_be_known_and_its_points_are_cou
     unknown = Number(value=None, lower=None, upper=None)
     stated = plan.assessments[0].secret_at_bits_and_guesses
     none = {bits: dict.fromkeys(at, unknown) for bits, at in stated.items()}
-    found = secrets(with_first(plan, secret_at_bits_and_guesses=none))
-    assert found is not None
+    found = further(with_first(plan, secret_at_bits_and_guesses=none))["secret"]
     assert str(found.rows[0][1][-1]) == "at most 100%"
     listed = dict(line for lines in words.conditions(plan).values() for line in lines)
     assert listed[CONDITIONS["fixed-length"].says] == "relaxed d=8"
     assert listed[CONDITIONS["clipped"].says] == ""
-    secret = sum(map(len, words.of_secrets(plan).values()))
+    secret = sum(map(len, words.needed(plan, "secret").values()))
     assert secret > 0
     assert sum(words.counts(plan).values()) == len(listed) + secret

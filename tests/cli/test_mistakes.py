@@ -58,7 +58,7 @@ REFUSED = {
     f"calibrate dpsgd --target mu=1 --adversary all {RATE}": "--adversary must be one attacker",
     f"calibrate dpsgd --target mu=1 --noise-multiplier 1 {RATE}": "--noise-multiplier must be left out",
     f"calibrate dpsgd --target mu=1 --batch-size 6 --dataset-size 50 {RATE}": "batch over dataset size, 0.12",
-    f"calibrate dpsgd --target reconstruction=0.1@0.01 --adversary relaxed {RATE}": "relaxed bounds no reconstruction",
+    f"calibrate dpsgd --target recovered=0.1@0.01 --adversary relaxed {RATE}": "relaxed bounds nobody who guesses",
     "calibrate gaussian --target mu=1 --unknown sample-rate": "one of noise-multiplier, releases",
     "calibrate ledger mechanism.json --target eps=3": "did you mean epsilon=3@1e-5?",
     "calibrate samplers --target mu=1 --dataset-size 9 --epochs 1 --batch-size 9..5": "a range such as 64..1024",

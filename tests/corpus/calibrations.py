@@ -15,7 +15,7 @@ from tests.corpus.project import projected
 
 SIZES = {"batch_size": 100, "dataset_size": 10_000}
 TARGETS = ("advantage=0.1", "bayes_security=0.9", "mu=0.5", "success=0.6@0.5", "tpr=0.05@0.01", "ppv=0.6@0.1,0.01",
-           "epsilon=2@1e-5", "epsilon=8@1e-6", "secret=0.001@13.29,10", "reconstruction=0.3@0.1")  # fmt: skip
+           "epsilon=2@1e-5", "epsilon=8@1e-6", "secret=0.001@13.29,10", "recovered=0.3@0.1")  # fmt: skip
 
 
 RELEASES: dict[str, Callable[[], rt.mechanisms.Mechanism]] = {

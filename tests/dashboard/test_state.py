@@ -58,7 +58,7 @@ def test_what_few_people_set_is_folded_and_mechanisms_are_called_in_words() -> N
     assert labels["guarantee"] == "A stated epsilon"
     assert labels["filtered-gaussian"] == "Gaussian, within a budget"
     folded = {name for name, p in PARAMETERS.items() if p.folded}
-    typed = {"fpr", "delta", "epsilon", "prior", "secret_bits", "guesses"}
+    typed = {"fpr", "delta", "epsilon", "prior", "secret_bits", "guesses", "baseline"}
     assert folded == {"draws_per_step", "dimension", *typed}
     (more,) = (piece for piece in everything(page(local=True)) if getattr(piece, "id", None) == "more")
     inside = {getattr(piece, "id", None) for piece in everything(more)}

@@ -205,7 +205,7 @@ GROWING = {
     risk.ppv: (0.1, 0.01),
     risk.delta_at_epsilon: (1.0,),
     risk.epsilon_at_delta: (1e-5,),
-    risk.reconstruction_success: (0.1,),
+    risk.recovered: (0.1,),
     risk.secret_success: (10.0, 3),
 }
 

@@ -25,7 +25,7 @@ TARGETS = [
         {"secret": 0.02, "secret_bits": 10.0, "guesses": 3},
         lambda curve: risk.secret_success(curve, 10.0, 3) <= 0.02,
     ),
-    ({"reconstruction": 0.2, "baseline": 0.1}, lambda curve: risk.reconstruction_success(curve, 0.1) <= 0.2),
+    ({"recovered": 0.2, "baseline": 0.1}, lambda curve: risk.recovered(curve, 0.1) <= 0.2),
 ]
 
 

@@ -120,6 +120,7 @@ class AssessmentRecord(Record):
     epsilon_at_delta: dict[str, Number]
     delta_at_epsilon: dict[str, Number]
     secret_at_bits_and_guesses: dict[str, dict[str, Number]]
+    recovered_at_baseline: dict[str, Number]
     mu: Number
     mu_at_rates_above: dict[str, Number]
     theorems: list[str]

@@ -11,7 +11,7 @@ from reticent.calibration.targets import BayesSecurity as BayesSecurity
 from reticent.calibration.targets import EpsilonAtDelta as EpsilonAtDelta
 from reticent.calibration.targets import Mu as Mu
 from reticent.calibration.targets import Ppv as Ppv
-from reticent.calibration.targets import Reconstruction as Reconstruction
+from reticent.calibration.targets import Recovered as Recovered
 from reticent.calibration.targets import Secret as Secret
 from reticent.calibration.targets import Success as Success
 from reticent.calibration.targets import Target as Target

@@ -12,7 +12,7 @@ from reticent.calibration.steer import start_of, steering
 from reticent.calibration.targets import Target
 from reticent.calibration.unknowns import Unknown, of_release
 from reticent.kernel.adversaries import Adversary, Assessment, Method, WorstCase
-from reticent.kernel.adversaries.base import refuse_secrets
+from reticent.kernel.adversaries.base import refuse_one_sided
 from reticent.kernel.curves.enclosure import Interval
 from reticent.kernel.errors import NumericalError, ReticentError
 from reticent.kernel.mechanisms import Mechanism
@@ -133,7 +133,7 @@ def calibrate(
     """
     adversary = WorstCase() if adversary is None else adversary
     if target.one_sided:
-        refuse_secrets(adversary, target.name)
+        refuse_one_sided(adversary)
     unknown = of_release(unknown, mechanism)
     attack = Attack(adversary, neighbouring or adversary.relation, method)
     search = _Search(mechanism, unknown, target, attack, progress)

@@ -8,7 +8,7 @@ from reticent.kernel.text import nearest
 
 MEANT = {"eps": "epsilon", "e": "epsilon", "adv": "advantage", "bayes": "bayes-security", "security": "bayes-security"}
 MEANT |= {"precision": "ppv", "posterior": "ppv"}
-MEANT |= {"gdp": "mu", "power": "tpr", "accuracy": "success", "rero": "reconstruction", "pin": "secret"}
+MEANT |= {"gdp": "mu", "power": "tpr", "accuracy": "success", "rero": "recovered", "pin": "secret"}
 """Targets as other tools call them."""
 
 

@@ -249,21 +249,24 @@ class Ppv(_AtRate):
 
 
 @dataclass(frozen=True, slots=True)
-class Reconstruction(_AtRate):
-    """Reconstruction success at most ``value`` where a guess without the release has ``baseline``.
+class Recovered(_AtRate):
+    """What is guessed with ``baseline`` without the release is recovered with at most ``value`` with it.
 
-    Valid for the worst case only: a reconstruction is a one-sided test (KAISSIS2023:R10).
+    Attributes:
+        value: the limit, above ``baseline`` and below 1.
+        baseline: the best guess without one person's records, in (0, 1); see ``risk.recovered``.
     """
 
     value: float
     baseline: float
-    name: ClassVar[str] = "reconstruction"
-    read = staticmethod(risk.reconstruction_success)
+    name: ClassVar[str] = "recovered"
+    read = staticmethod(risk.recovered)
     one_sided: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = MEASURES["recovered"].needs
     places: ClassVar[tuple[tuple[str, str], ...]] = (("baseline", "0.1"),)
 
     def __post_init__(self) -> None:
-        _limit("reconstruction", self.value, checks.open_fraction(baseline=self.baseline))
+        _limit("recovered", self.value, checks.open_fraction(baseline=self.baseline))
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +351,7 @@ _KINDS: tuple[type[Target], ...] = (
     TprAtFpr,
     Ppv,
     EpsilonAtDelta,
-    Reconstruction,
+    Recovered,
     Secret,
 )
 TARGETS: dict[str, Any] = {kind.name: hinted(kind) for kind in _KINDS}

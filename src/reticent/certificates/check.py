@@ -129,7 +129,7 @@ def refuse_without_key(signature: Path | None, key: Sequence[Path], threshold: i
 
 
 def read_document(path: Path) -> tuple[Certificate, list[str]]:
-    """The document in a JSON file or a page, and where a page shows something else than its document.
+    """The document of a JSON file, a page or an export, and where one of these shows something else than its document.
 
     Raises:
         ArtifactError: it is neither, or cannot be read.
@@ -137,6 +137,10 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise ArtifactError(f"{path} is empty")
+    if path.suffix in (".yaml", ".md"):
+        from reticent.certificates import exports
+
+        return exports.read(path, text)
     if text.lstrip()[0] not in "<{":
         raise ArtifactError(f"{path} is not a certificate: neither its page nor its JSON")
     if text.lstrip()[0] == "{":

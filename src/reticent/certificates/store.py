@@ -12,10 +12,12 @@ from reticent.certificates.build import public
 from reticent.certificates.document.opening import opening_of
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.document.signature import envelope_of, signed
+from reticent.certificates.exports import EXPORTS, exported
 from reticent.certificates.page.language import ENGLISH, language_of
 from reticent.certificates.page.page import paged, render_html
 from reticent.io.outputs import refuse_existing, write_together
 from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import one_of
 from reticent.languages import languages as known_languages
 
 
@@ -44,17 +46,19 @@ def write_certificate(
     *,
     include_private: bool = False,
     languages: Sequence[str] = (),
+    exports: Sequence[str] = (),
     key: Ed25519PrivateKey | Sequence[Ed25519PrivateKey] | None = None,
     overwrite: bool = False,
 ) -> CertificateFiles:
     """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
 
     The page shows the public document unless ``include_private``; in each further language there is a page like it,
-    such as ``certificate.de.html``. Pages in other languages, of an older certificate, are taken away. With keys both
-    documents carry their signatures, and ``certificate.public.dsse.json`` is an envelope with the public one. What is
-    private can be read by its owner only: the complete document, a page of it, and ``certificate.opening.json``.
-    Files that already hold the same certificate are written anew; files that hold another one are left alone unless
-    ``overwrite``, which replaces them, and takes away a signature that no longer fits.
+    such as ``certificate.de.html``. Pages in other languages, of an older certificate, are taken away. Each of
+    ``exports`` is made from the public document and lies beside it. With keys both documents carry their signatures,
+    and ``certificate.public.dsse.json`` is an envelope with the public one. What is private can be read by its owner
+    only: the complete document, a page of it, and ``certificate.opening.json``. Files that already hold the same
+    certificate are written anew; files that hold another one are left alone unless ``overwrite``, which replaces them,
+    and takes away a signature that no longer fits.
 
     Raises:
         ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
@@ -63,6 +67,7 @@ def write_certificate(
     """
     if not isinstance(overwrite, bool):
         raise ParameterError("overwrite", overwrite, "True or False")
+    made = {name: folder / EXPORTS[_export(name)][0] for name in exports}
     spoken = {one: language_of(one) for one in dict.fromkeys(languages) if one != ENGLISH}
     translated = {code: folder / f"certificate.{code}.html" for code in known_languages() if code != ENGLISH}
     ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
@@ -73,7 +78,11 @@ def write_certificate(
         if files.complete.exists() and not overwrite:
             _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
         elif not files.complete.exists():  # without a certificate, such files are somebody's own
-            for path in (*(getattr(files, field.name) for field in fields(files)), *translated.values()):
+            for path in (
+                *(getattr(files, field.name) for field in fields(files)),
+                *translated.values(),
+                *made.values(),
+            ):
                 refuse_existing(path)
 
     check()
@@ -89,6 +98,7 @@ def write_certificate(
     pages = {files.page: language_of(ENGLISH)} | {translated[code]: language for code, language in spoken.items()}
     for path, language in pages.items():
         contents[path] = render_html(certificate if include_private else shown, language)
+    contents |= {path: exported(shown, name) for name, path in made.items()}
     write_together(
         {path: text.encode() for path, text in contents.items()},
         private=(files.complete, files.opening, *(pages if include_private else ())),
@@ -96,6 +106,12 @@ def write_certificate(
         check=check,
     )
     return files
+
+
+def _export(name: str) -> str:
+    if name not in EXPORTS:
+        raise ParameterError("export", name, one_of(name, EXPORTS))
+    return name
 
 
 def _refuse_to_lose(present: Certificate, new: Certificate, path: Path, *, signing: bool) -> None:

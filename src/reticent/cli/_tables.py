@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from reticent.adversaries.report import AssessmentRecord, ConditionRecord, Number, RiskDocument
 from reticent.kernel.proofs import Claim, conditions_by_whom
-from reticent.kernel.risk import blind_guess
 from reticent.kernel.risk.questions import MEASURES, Measure, Questions
 from reticent.kernel.text import Column, by_whom, digits, printable, table, wrapped
 from reticent.verbs.table import in_json
@@ -91,18 +90,29 @@ def _notes(records: Sequence[AssessmentRecord], full: bool) -> list[str]:
 
 
 def print_further(records: Sequence[AssessmentRecord]) -> None:
-    """What the guesses of a secret reach with the model and without, and what these numbers need besides."""
-    one = MEASURES["secret"]
-    for record in records:
-        for at in one.stated(record):
-            bits, guesses = map(float, at)
-            what = f"a secret of {bits:g} bits in {guesses:g} guess{'es' if guesses > 1 else ''}"
-            found = shown(one.of(record, *at), up=True)
-            say(f"{record.label}: {what}: at most {found}; {shown(blind_guess(bits, guesses))} without the model")
-    needed = [record.also_needed[one.field] for record in records if one.field in record.also_needed]
-    if needed:
-        click.echo("What this needs besides:")
-        say(*conditions_by_whom([("", [found.known for found in needed[0]])]), indent=2)
+    """What is guessed or recovered with the model and without, and what these numbers need besides."""
+    for name, what in _FURTHER.items():
+        one = MEASURES[name]
+        for record in records:
+            for at in one.stated(record):
+                where = [float(place) for place in at]
+                found, blind = shown(one.of(record, *at), up=True), shown(one.blind(*where))
+                say(f"{record.label}: {what(*where)}: at most {found}; {blind} without the model")
+        needed = [record.also_needed[one.field] for record in records if one.field in record.also_needed]
+        if needed:
+            click.echo("What this needs besides:")
+            say(*conditions_by_whom([("", [found.known for found in needed[0]])]), indent=2)
+
+
+def _secret(bits: float, guesses: float) -> str:
+    return f"a secret of {bits:g} bits in {guesses:g} guess{'es' if guesses > 1 else ''}"
+
+
+_FURTHER: dict[str, Callable[..., str]] = {
+    "secret": _secret,
+    "recovered": lambda baseline: f"recovered where the best guess has {baseline:g}",
+}
+"""What people are told besides the tables, where somebody asked."""
 
 
 def print_assessments(
@@ -168,7 +178,7 @@ def _every(records: list[AssessmentRecord], more: Collection[str]) -> Iterator[t
 
 def _few(records: list[AssessmentRecord], more: Collection[str], usual: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The columns for people; of the places only the usual ones, where some of these are there."""
-    wanted = ("epsilon", "delta", "success", "tpr", "ppv", "secret")
+    wanted = ("epsilon", "delta", "success", "tpr", "ppv", *_FURTHER)
     for name in (name for name in wanted if name in more or name not in ON_REQUEST):
         one = MEASURES[name]
         places = _stated(records, one)

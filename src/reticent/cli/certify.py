@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from reticent.certificates.document.policy import load_policy
 from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.exports import EXPORTS
 from reticent.certificates.page.facts import unsupported
 from reticent.cli._app import argument, option
 from reticent.cli._asking import asking, made
@@ -52,6 +53,7 @@ SHOWN_BY = (
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
     option("language", str, "A page in this language beside the English one: de or fr; may be repeated.", many=True),
+    option("export", str, f"Write {' or '.join(EXPORTS)} beside the page; may be repeated.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
 )
 
@@ -92,7 +94,9 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
         certified = request.answer(progress)
     certificate = certified.certificate
     private = given["include_private"]
-    files = write_certificate(certificate, folder, include_private=private, languages=spoken, key=keys)
+    files = write_certificate(
+        certificate, folder, include_private=private, languages=spoken, exports=given["export"], key=keys
+    )
     if json:
         click.echo(signed(certificate, *keys).to_json(), nl=False)
         return
@@ -104,6 +108,8 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
     for code in spoken:
         if code != "en":
             click.echo(f"open {files.page.with_suffix(f'.{code}.html')}")
+    for name in given["export"]:
+        click.echo(f"{name}: {folder / EXPORTS[name][0]}")
     click.echo(f"complete, not for publication: {files.complete}")
 
 

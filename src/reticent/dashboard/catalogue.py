@@ -180,6 +180,7 @@ TARGETS: dict[str, tuple[str, str, str]] = {
     "epsilon": ("Epsilon", "1", "profile"),
     "success": ("Right guesses", "0.55", "guesses"),
     "secret": ("A secret", "0.01", "roc"),
+    "recovered": ("Recovered", "0.2", "roc"),
     "mu": ("mu", "1", "curves"),
 }
 """Label, first value, and the view that shows it; by name on the command line."""

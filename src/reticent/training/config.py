@@ -130,7 +130,7 @@ class TargetConfig(Closed):
     """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
     Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
-    ``ppv`` with ``prior`` and ``fpr``, ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``, ``secret``
+    ``ppv`` with ``prior`` and ``fpr``, ``epsilon`` with ``delta``, ``recovered`` with ``baseline``, ``secret``
     with ``secret_bits`` and ``guesses``.
 
     Attributes:
@@ -149,7 +149,7 @@ class TargetConfig(Closed):
     ppv: Inside | None = None
     epsilon: Positive | None = None
     delta: Inside | None = None
-    reconstruction: Inside | None = None
+    recovered: Inside | None = None
     baseline: Inside | None = None
     secret: Inside | None = None
     secret_bits: Positive | None = None

@@ -36,7 +36,7 @@ from reticent.records.ledger import RunLedger, held, watched
 from reticent.verbs.names import ATTACKERS, BETWEEN, RELATION, Attackers, Who
 from reticent.verbs.releases import WHOLE, Release
 from reticent.verbs.request import NUMBER, NUMBERS, PATH, TEXT, Request, Spelling, asked, several, word
-from reticent.verbs.risks import OF_SECRETS
+from reticent.verbs.risks import OF_BASELINES, OF_SECRETS
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class Certified(Table):
         key: Ed25519PrivateKey | None = None,
         include_private: bool = False,
         languages: Sequence[str] = (),
+        exports: Sequence[str] = (),
         overwrite: bool = False,
     ) -> CertificateFiles:
         """Write the complete document, the public one and the pages; see ``write_certificate``.
@@ -120,6 +121,7 @@ class Certified(Table):
             key=key,
             include_private=include_private,
             languages=languages,
+            exports=exports,
             overwrite=overwrite,
         )
 
@@ -166,6 +168,7 @@ class Certify(Request):
     neighbouring: Neighbouring | None = asked(RELATION, BETWEEN, None)
     secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())
     guesses: tuple[float, ...] = asked(NUMBERS, "Guesses of that secret; default: 1.", (1,))
+    baseline: tuple[float, ...] = asked(NUMBERS, OF_BASELINES, ())
     contraction: float | None = asked(
         NUMBER,
         "You declare: nobody sees but the last weights, and each update brings weights closer together by this factor.",
@@ -181,7 +184,8 @@ class Certify(Request):
     @property
     def questions(self) -> Questions:
         """Where the curves are read."""
-        return replace(CERTIFICATE_QUESTIONS, secret_bits=self.secret_bits, guesses=self.guesses)
+        asked = {"secret_bits": self.secret_bits, "guesses": self.guesses, "baselines": self.baseline}
+        return replace(CERTIFICATE_QUESTIONS, **asked)
 
     def answer(self, progress: Callable[[str], None] | None = None) -> Certified:
         """The certificate.
@@ -251,6 +255,7 @@ def certify(
     neighbouring: Neighbouring | str | None = None,
     secret_bits: float | Sequence[float] | None = None,
     guesses: float | Sequence[float] | None = None,
+    baseline: float | Sequence[float] | None = None,
     contraction: float | None = None,
     policy: Policy | Path | str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -273,6 +278,8 @@ def certify(
         secret_bits: the certificate then says how likely a secret of so many bits (min-entropy) is guessed that is in
             one person's records and nowhere else; a number or several.
         guesses: in how many guesses; a number or several.
+        baseline: the certificate then says how likely something about one person is recovered that is guessed so well
+            without the model (docs/theory/recovery.md); a number or several.
         contraction: you declare that nobody sees but the last weights, and that each update brings any two weight
             vectors closer together by this factor: the certificate then has the attacker who sees the final model only.
         policy: path of a policy (see ``reticent gate``): the certificate says of each limit whether it is met.

@@ -9,9 +9,10 @@ from typing import Any
 
 from reticent.kernel import risk
 from reticent.kernel.adversaries import Assessment, WorstCase
-from reticent.kernel.adversaries.base import refuse_secrets
+from reticent.kernel.adversaries.base import refuse_one_sided
 from reticent.kernel.curves import TradeOff
 from reticent.kernel.errors import ParameterError
+from reticent.kernel.risk.questions import MEASURES
 from reticent.verbs.releases import mechanism_of
 from reticent.verbs.risks import Assessments
 
@@ -38,8 +39,8 @@ def _of_anything(number: Callable[..., float]) -> Callable[..., float]:
 
 
 def _read(number: Callable[..., float], assessment: Assessment, at: list[float]) -> float:
-    if number is risk.secret_success:
-        refuse_secrets(assessment.adversary)
+    if any(one.one_sided for one in MEASURES.values() if one.read is number):
+        refuse_one_sided(assessment.adversary)
     return assessment.mu().value if number is risk.mu else assessment.measure(number, *at).value
 
 
@@ -60,6 +61,7 @@ delta_at_epsilon = _of_anything(risk.delta_at_epsilon)
 epsilon_at_delta = _of_anything(risk.epsilon_at_delta)
 mu = _of_anything(risk.mu)
 ppv = _of_anything(risk.ppv)
+recovered = _of_anything(risk.recovered)
 secret_success = _of_anything(risk.secret_success)
 success = _of_anything(risk.success)
 tpr_at_fpr = _of_anything(risk.tpr_at_fpr)

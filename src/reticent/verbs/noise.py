@@ -352,7 +352,7 @@ def calibrate(
         target: a target of ``reticent.calibration`` or its text (``"epsilon=3@1e-5"``, also accepted as
             ``adversary``), or None with keywords: ``epsilon=3, delta=1e-5``, ``advantage=0.1``,
             ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
-            ``ppv=0.4, prior=0.1, fpr=0.01``, ``reconstruction=0.2, baseline=0.1``.
+            ``ppv=0.4, prior=0.1, fpr=0.01``, ``recovered=0.2, baseline=0.1``.
         adversary: who attacks, or a name; None means the worst case.
         unknown: ``"noise_multiplier"``, ``"sample_rate"``, ``"steps"``, ``"batch_size"`` or another parameter of the
             release in which risk moves one way; ``"noise_scale"`` is one factor on the noise of all parts of a ledger;

@@ -34,6 +34,10 @@ OF_SECRETS = (
     "A secret of so many bits (min-entropy) in one person's records: 13.29 for a random PIN of four digits, 14.83 for "
     "a date of birth in 80 years, 128 for a key."
 )
+OF_BASELINES = (
+    "The best guess, without the model, of what somebody tries to recover about one person: 0.01 for one of 100 faces, "
+    "0.5 for yes or no; a category by its share."
+)
 _PLACES = {"fpr": "fprs", "delta": "deltas", "epsilon": "epsilons", "prior": "priors"}
 _ON_REQUEST = {"ppv": "prior", "delta": "epsilon"}
 """Measures that are in every document, and in a table where somebody asks, by what asks for them."""
@@ -57,6 +61,7 @@ class Asking(Request):
     )
     secret_bits: tuple[float, ...] = asked(NUMBERS, OF_SECRETS, ())
     guesses: tuple[float, ...] = asked(NUMBERS, "Guesses of that secret; default: 1.", (1,))
+    baseline: tuple[float, ...] = asked(NUMBERS, OF_BASELINES, ())
 
     def __post_init__(self) -> None:
         _ = self.questions  # a number outside of its domain is refused
@@ -65,7 +70,7 @@ class Asking(Request):
     def questions(self) -> Questions:
         """Where the curves are read: the usual places where none is said."""
         said = {many: at for one, many in _PLACES.items() if (at := getattr(self, one)) is not None}
-        return Questions(**said, secret_bits=self.secret_bits, guesses=self.guesses)
+        return Questions(**said, secret_bits=self.secret_bits, guesses=self.guesses, baselines=self.baseline)
 
     @property
     def asks_for(self) -> list[str]:
@@ -75,7 +80,7 @@ class Asking(Request):
     def shown(self) -> list[tuple[str, tuple[float, ...]]]:
         """What a table shows: measures by name, each with a place. Of the usual rates of false positives the first."""
         where = self.questions if self.fpr is not None else replace(self.questions, fprs=self.questions.fprs[:1])
-        shown = ("advantage", "tpr", *self.asks_for, "epsilon", "secret")
+        shown = ("advantage", "tpr", *self.asks_for, "epsilon", "secret", "recovered")
         return [(name, at) for name in shown for at in MEASURES[name].asked(where)]
 
 
@@ -227,6 +232,7 @@ def assess(
     prior: float | Sequence[float] | None = None,
     secret_bits: float | Sequence[float] | None = None,
     guesses: float | Sequence[float] | None = None,
+    baseline: float | Sequence[float] | None = None,
 ) -> Assessments:
     """What each attacker can learn from ``mechanism``; the worst case is always among the answers.
 
@@ -246,6 +252,8 @@ def assess(
         secret_bits: min-entropies of secrets in one person's records, in bits, > 0: the table then shows how likely
             such a secret is guessed (docs/theory/secrets.md).
         guesses: in how many guesses; None means 1.
+        baseline: best guesses, without the model, of what somebody tries to recover about one person, in (0, 1): the
+            table then shows how likely it is recovered (docs/theory/recovery.md).
 
     Raises:
         ParameterError: a name is unknown (the message has the nearest), or a number outside its domain.

@@ -11,7 +11,6 @@ from reticent.certificates.document.schema import Certificate, CertifiedAssessme
 from reticent.certificates.document.sentences import one_in, percent, share
 from reticent.kernel.messages import Figure, Message
 from reticent.kernel.proofs import Claim
-from reticent.kernel.risk import blind_guess
 from reticent.kernel.risk.questions import MEASURES
 from reticent.kernel.text import digits
 
@@ -109,19 +108,29 @@ def repeats(one: CertifiedAssessment, other: CertifiedAssessment) -> bool:
     return (one.neighbouring, one.curve, one.claim) == (other.neighbouring, other.curve, other.claim)
 
 
-def secrets(certificate: Certificate) -> NumberTable | None:
-    """What guesses of a secret reach, where somebody asked for it."""
-    one, found = MEASURES["secret"], []
-    usual = certificate.assessments[0].neighbouring
-    for record in certificate.assessments:
-        for at in _in_order(one.stated(record)):
-            bits, guesses = map(float, at)
-            known = one.of(record, *at).value
-            reached = Message("share.at-most", share=share(1.0 if known is None else known, up=True))
-            cells = (Figure(f"{bits:g}"), Figure(f"{guesses:g}"), share(blind_guess(bits, guesses)), reached)
-            found.append((record.label + relation_suffix(record, usual), cells))
-    columns = tuple(Message(f"column.{one}") for one in ("bits", "guesses", "without", "with"))
-    return NumberTable(Message("page.secret"), columns, tuple(found)) if found else None
+_FURTHER = {"secret": ("bits", "guesses"), "recovered": ()}
+"""Measures that a certificate has where somebody asked, with the headings of the places that the page shows."""
+
+
+def further(certificate: Certificate) -> dict[str, NumberTable]:
+    """By measure, what is reached with the model and without, where somebody asked for it."""
+    usual, found = certificate.assessments[0].neighbouring, {}
+    for name, places in _FURTHER.items():
+        one = MEASURES[name]
+        rows: list[tuple[str, tuple[Shown, ...]]] = []
+        for record in certificate.assessments:
+            for at in _in_order(one.stated(record)):
+                where = [float(place) for place in at]
+                known = one.of(record, *at).value
+                reached = Message("share.at-most", share=share(1.0 if known is None else known, up=True))
+                shown = [Figure(f"{x:g}") for x in where[: len(places)]]
+                rows.append(
+                    (record.label + relation_suffix(record, usual), (*shown, share(one.blind(*where)), reached))
+                )
+        if rows:
+            columns = tuple(Message(f"column.{heading}") for heading in (*places, "without", "with"))
+            found[name] = NumberTable(Message(f"page.{name}"), columns, tuple(rows))
+    return found
 
 
 def _in_order(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -13,7 +13,6 @@ from reticent.adversaries.report import Record
 from reticent.facts import all_facts
 from reticent.io.models import Sha256, validated
 from reticent.kernel.adversaries import ADVERSARIES
-from reticent.kernel.curves import from_advantage
 from reticent.kernel.errors import ArtifactError
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import CONDITIONS, Claim
@@ -29,7 +28,7 @@ ANY = "any"
 """In place of a parameter's value: whatever it is. The conditions say who vouches for it."""
 
 
-Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "ppv", "epsilon", "delta", "secret"]
+Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "ppv", "epsilon", "delta", "secret", "recovered"]
 Real = Annotated[float, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 
@@ -70,7 +69,8 @@ class Limit(Record):
             its default. Numbers of the same attacker with other parameters do not count.
         measure: which number of this attacker is limited.
         at: where it is read: the prior of ``success``, the FPR of ``tpr``, the prior and the FPR of ``ppv``, the delta
-            of ``epsilon``, the epsilon of ``delta``, the bits and the guesses of ``secret``; absent for the others.
+            of ``epsilon``, the epsilon of ``delta``, the bits and the guesses of ``secret``, the baseline
+            of ``recovered``; absent for the others.
         at_most: the largest value allowed; for ``bayes_security`` use ``at_least``.
         at_least: the smallest Bayes security allowed.
         neighbouring: for which relation; None for each that the policy demands, and each that the certificate has.
@@ -101,7 +101,7 @@ class Limit(Record):
         asked = Questions(**{asked: (x,) for (_, asked), x in zip(kind.places, self.places, strict=True)})
         if not list(kind.asked(asked)):
             raise ValueError(f"{self.measure} is read at a false positive rate above 0")
-        least = kind.read(from_advantage(0.0), *self.places) if self.places else 0.0
+        least = kind.blind(*self.places) if self.places else 0.0
         if value < least * (1.0 - _ROUNDING):
             raise ValueError(f"at_most of {self.measure} must be at least {least:g}, which no attack is needed for")
         if value == (kind.most if self.at_least is None else 0.0):

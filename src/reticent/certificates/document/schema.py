@@ -168,6 +168,7 @@ class QuestionRecord(Record):
     priors: Annotated[list[float], Field(min_length=1, max_length=_MOST_QUESTIONS)]
     secret_bits: Asked
     guesses: Asked
+    baselines: Asked
 
 
 class CurvePoints(Record):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from reticent import facts
 from reticent.adversaries.report import AssessmentRecord, ConditionRecord
 from reticent.certificates.document.derive import PRIVATE, question
+from reticent.certificates.document.numbers import further
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.document.sentences import CERTAIN, Protected, even_guess, parts_in, percent, persons, whom
 from reticent.kernel.adversaries import ADVERSARIES, WorstCase
@@ -176,13 +177,13 @@ def conditions(certificate: Certificate) -> Mapping[Status, list[Line]]:
 
 def counts(certificate: Certificate) -> Counter[str]:
     """How many points the page lists under each status."""
-    listed = [*conditions(certificate).items(), *of_secrets(certificate).items()]
-    return Counter(status.value for status, lines in listed for _ in lines)
+    listed = [conditions(certificate), *(needed(certificate, name) for name in further(certificate))]
+    return Counter(status.value for found in listed for status, lines in found.items() for _ in lines)
 
 
-def of_secrets(certificate: Certificate) -> Mapping[Status, list[Line]]:
-    """What the numbers about secrets need besides."""
-    field = MEASURES["secret"].field
+def needed(certificate: Certificate, measure: str) -> Mapping[Status, list[Line]]:
+    """What the numbers of ``measure`` need besides."""
+    field = MEASURES[measure].field
     stating = [record for record in certificate.assessments if field in record.also_needed]
     return _by_status(certificate, [(record, record.also_needed[field]) for record in stating])
 

@@ -358,15 +358,18 @@ ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", 
 ALL = "all"
 
 
-def refuse_secrets(who: Adversary, what: str = "secret") -> None:
-    """Refuse an attacker whose curve bounds nobody who guesses a secret.
+def refuse_one_sided(who: Adversary) -> None:
+    """Refuse an attacker whose curve bounds nobody who guesses a secret, or recovers a record.
 
     Raises:
         UnsupportedError: the attacker is one.
     """
     if not who.every_test:
         known = " or ".join(name for name, kind in ADVERSARIES.items() if kind.every_test)
-        raise UnsupportedError(f"{who.name} bounds no {what}: its curve is no limit for one-sided tests; use {known}")
+        raise UnsupportedError(
+            f"{who.name} bounds nobody who guesses a secret or recovers a record: its curve is no limit for one-sided "
+            f"tests; use {known}"
+        )
 
 
 def adversary_parameters() -> Iterator[tuple[str, Parameter]]:

@@ -13,7 +13,7 @@ from reticent.kernel.risk.measures import mu_above as mu_above
 from reticent.kernel.risk.measures import power_of_ppv as power_of_ppv
 from reticent.kernel.risk.measures import ppv as ppv
 from reticent.kernel.risk.measures import ppv_of_power as ppv_of_power
-from reticent.kernel.risk.measures import reconstruction_success as reconstruction_success
+from reticent.kernel.risk.measures import recovered as recovered
 from reticent.kernel.risk.measures import secret_success as secret_success
 from reticent.kernel.risk.measures import success as success
 from reticent.kernel.risk.measures import tpr_at_fpr as tpr_at_fpr

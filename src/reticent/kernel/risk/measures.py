@@ -242,16 +242,28 @@ def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
 
 
 @_of_curve
-def reconstruction_success(curve: TradeOff, baseline: float) -> float:
-    """Largest probability of reconstructing the target when a guess without the release has ``baseline``.
+def recovered(curve: TradeOff, baseline: float) -> float:
+    """Largest probability that something about one person is recovered that is guessed with ``baseline`` otherwise.
 
-    ``1 - beta(baseline)``; valid for the worst-case curve only. The same formula on a relaxed curve is
-    false (a reconstruction is a one-sided test), so callers must pass the worst case.
+    The attacker may rebuild a record, pick a face, or guess a field; what counts as recovered is settled before the
+    release. With the release it happens with probability at most ``1 - beta(baseline)`` (RETICENT:recovery). Where
+    persons differ in how well they are guessed, their mean baseline gives a bound on the mean over them.
+
+    Valid for curves of attackers who bound every test, as the worst case does: to recover is a one-sided test.
+
+    Args:
+        curve: trade-off curve, such as the ``curve`` of the worst case.
+        baseline: the best guess without this person's records, of somebody who knows everything else; in (0, 1).
 
     Raises:
-        ParameterError: ``baseline`` is outside [0, 1].
+        ParameterError: ``baseline`` is not strictly between 0 and 1.
+
+    Example:
+        >>> from reticent.kernel.curves import GaussianTradeOff
+        >>> round(recovered(GaussianTradeOff(1.0), baseline=0.01), 4)  # one of 100 faces
+        0.0924
     """
-    return tpr_at_fpr(curve, checks.fraction(baseline=baseline))
+    return tpr_at_fpr(curve, checks.open_fraction(baseline=baseline))
 
 
 @_of_curve

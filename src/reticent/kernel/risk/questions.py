@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from reticent.kernel import checks
+from reticent.kernel.curves import from_advantage
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.proofs import Condition, Status
 from reticent.kernel.risk import measures
@@ -25,6 +26,7 @@ class Questions:
         priors: prior probabilities for a right guess, in (0, 1).
         secret_bits: min-entropies of secrets in one person's records, in bits, > 0.
         guesses: how many guesses of such a secret, each a whole number.
+        baselines: best guesses of what is to be recovered, without the model, in (0, 1).
     """
 
     fprs: tuple[float, ...] = (0.001, 0.01)
@@ -33,6 +35,7 @@ class Questions:
     priors: tuple[float, ...] = (0.5,)
     secret_bits: tuple[float, ...] = ()
     guesses: tuple[float, ...] = (1,)
+    baselines: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for fpr in self.fprs:
@@ -43,6 +46,8 @@ class Questions:
             checks.non_negative(epsilon=epsilon)
         for prior in self.priors:
             checks.open_fraction(prior=prior)
+        for baseline in self.baselines:
+            checks.open_fraction(baseline=baseline)
         for bits in self.secret_bits:
             measures.blind_guess(bits)
         for guesses in self.guesses:
@@ -83,6 +88,10 @@ class Measure:
     def answers(self, every_test: bool) -> bool:
         """Whether it may be read off a curve that bounds every test, or not every test."""
         return every_test or not self.one_sided
+
+    def blind(self, *places: float) -> float:
+        """The number where the release tells nothing."""
+        return self.read(from_advantage(0.0), *places)
 
     def of(self, record: Any, *places: float | str) -> Any:
         """The number of a record of ``reticent.adversaries.report``, at one of its places."""
@@ -126,6 +135,16 @@ MEASURES: dict[str, Measure] = {
         (("secret_bits", "secret_bits"), ("guesses", "guesses")),
         ("RETICENT:secret",),
         ("secret-entropy", "secret-nowhere-else"),
+        one_sided=True,
+    ),
+    "recovered": Measure(
+        "recovered_at_baseline",
+        "recovered",
+        measures.recovered,
+        1.0,
+        (("baseline", "baselines"),),
+        ("RETICENT:recovery",),
+        ("recovery-baseline",),
         one_sided=True,
     ),
     "mu": Measure("mu", "mu", measures.mu, math.inf),

@@ -1,0 +1,85 @@
+"""Exports of a certificate: what the schema of the receiver asks for, nothing that the document does not say.
+
+``deployments-schema-2026-07-15.yaml`` is that of opendp/deployments-registry-data (MIT licence, Copyright (c) 2025
+OpenDP), commit 3e9c812a.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+
+import reticent as rt
+from reticent.certificates.exports import EXPORTS
+from reticent.kernel.errors import ArtifactError, ParameterError
+from tests.cli.calling import run
+
+SCHEMA = yaml.safe_load((Path(__file__).parent / "deployments-schema-2026-07-15.yaml").read_text("utf-8"))
+RELEASES = {
+    "persons": rt.dpsgd(noise_multiplier=1.0, sample_rate=0.01, steps=100, records_per_user=3),
+    "record": rt.Gaussian(2.0),
+    "laplace": rt.Laplace(1.0),
+}
+
+
+@pytest.fixture(params=list(RELEASES))
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    certificate = rt.certify(
+        RELEASES[request.param], subject="Numbers | of *a* survey", issuer="A & B <research>", created="2026-02-03"
+    )
+    certificate.save(tmp_path, exports=list(EXPORTS))
+    return tmp_path
+
+
+def test_an_entry_fits_the_schema_of_the_registry(folder: Path) -> None:
+    entry = yaml.safe_load((folder / "deployment.yaml").read_text("utf-8"))
+    problems = Draft7Validator(SCHEMA, format_checker=Draft7Validator.FORMAT_CHECKER).iter_errors(entry)
+    assert [error.message for error in problems] == []
+    assert (entry["status"], entry["url_slug"]) == ("Draft", "numbers-of-a-survey-2026")
+    assert date.fromisoformat(entry["deployment"]["basic"]["publication_date"]) == date(2026, 2, 3)
+    worst = rt.verify(folder / "certificate.public.json").checked.document.assessments[0]
+    assert "(relaxed" not in entry["deployment"]["administrative"]["notes"], "the entry is about the worst case"
+    stated = entry["deployment"]["privacy_loss"]["privacy_parameters"]
+    assert stated["epsilon"] >= worst.epsilon_at_delta[repr(stated["delta"])].value
+
+
+def test_a_model_card_has_metadata_and_every_attacker(folder: Path) -> None:
+    card = (folder / "model-card.md").read_text("utf-8")
+    _, metadata, text = card.split("---\n", 2)
+    assert yaml.safe_load(metadata) == {"tags": ["differential-privacy"]}
+    assert "A \\& B \\<research\\>" in text
+    document = rt.verify(folder / "certificate.public.json").checked.document
+    for one in document.assessments:
+        assert f"| {one.label} | {one.neighbouring} | {one.claim} |" in text
+    assert text.count("\n- ") > len(document.conditions)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_verify_compares_an_export_with_its_document(folder: Path, name: str) -> None:
+    path = folder / EXPORTS[name][0]
+    assert rt.verify(path).accepted
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("2026-02-03", "2026-02-04"), "utf-8")
+    found = rt.verify(path)
+    assert not found.accepted
+    assert "is not what certificate.public.json is exported as, from line" in str(found)
+    (folder / "certificate.public.json").rename(folder / "else.json")
+    with pytest.raises(ArtifactError, match="does not lie beside it"):
+        rt.verify(path)
+    path.write_text("a: 1\n", "utf-8")
+    with pytest.raises(ArtifactError, match="is no export"):
+        rt.verify(path)
+
+
+def test_the_command_line_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    setting = ("--noise-multiplier", "2", "--sample-rate", "0.01", "--steps", "10")
+    code, out, _ = run(capsys, "certify", "dpsgd", *setting, "--export", "model-card", "--out", str(tmp_path / "here"))
+    assert code == 0
+    assert f"model-card: {tmp_path / 'here' / 'model-card.md'}" in out
+    assert not (tmp_path / "here" / "deployment.yaml").exists()
+    with pytest.raises(ParameterError, match="deployments-registry"):
+        rt.certify(rt.Gaussian(1.0)).save(tmp_path / "there", exports=["deployment-registry"])

@@ -1,0 +1,146 @@
+"""What is recovered about one person: the bound against attackers whose success is computed without it, at each door.
+
+Theorems: RETICENT:recovery.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from scipy.optimize import linprog
+from scipy.special import expit
+from scipy.stats import binom
+
+import reticent as rt
+from reticent.dashboard import catalogue as dashboard
+from reticent.kernel.curves import GaussianTradeOff
+from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.proofs import Claim
+from reticent.kernel.risk import recovered
+from reticent.training.config import TargetConfig
+from tests.cli.calling import run
+
+RUN = rt.dpsgd(noise_multiplier=1.1, sample_rate=0.01, steps=1000)
+
+
+def test_any_mechanism_and_whatever_counts_as_recovered() -> None:
+    """Random mechanisms with seven outputs, any values of a record, any answers, each of which recovers some values.
+
+    The best answer to each output, against the power of the curve at the baseline: the best mix of tests over all
+    values, by a linear programme.
+    """
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        values, answers = int(rng.integers(2, 7)), int(rng.integers(1, 9))
+        weights = rng.dirichlet(np.full(values, 2.0))
+        recovers = rng.random((answers, values)) < 0.4
+        absent, present = rng.dirichlet(np.ones(7)), rng.dirichlet(np.full(7, 0.7), size=values)
+        success = float((recovers @ (weights[:, None] * present)).max(axis=0).sum())
+        baseline = float((recovers @ weights).max())
+        # Test z is used with weight s_z, and rejects output y with weight r_zy <= s_z.
+        gain = np.concatenate([-present.ravel(), np.zeros(values)])
+        below = np.hstack([np.eye(7 * values), -np.repeat(np.eye(values), 7, axis=0)])
+        alarms = np.concatenate([np.tile(absent, values), np.zeros(values)])
+        total = np.concatenate([np.zeros(7 * values), np.ones(values)])
+        rows, most = np.vstack([below, alarms]), np.append(np.zeros(7 * values), baseline)
+        best = -linprog(gain, A_ub=rows, b_ub=most, A_eq=total[None], b_eq=[1.0]).fun
+        assert success <= best + 1e-9
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5])
+def test_one_record_of_ten_is_found_in_a_real_run_by_likelihood(rate: float) -> None:
+    """Logistic regression by DP-SGD: whoever knows all other records and their draws compares ten likelihoods.
+
+    The attacker stays below the bound, comes near it, and without the run finds one in ten.
+    """
+    rng = np.random.default_rng(7)
+    runs, steps, noise, others, dimension = 4000, 20, 4.0 * rate**0.5, 12, 10
+    candidates = 4.0 * np.eye(dimension)
+    known, labels = rng.normal(size=(others, dimension)), rng.integers(0, 2, others)
+    truth = rng.integers(0, 10, runs)
+    weights, likelihoods = np.zeros((runs, dimension)), np.zeros((runs, 10))
+
+    def clipped(records: np.ndarray, label: np.ndarray) -> np.ndarray:
+        """Gradients of each run at each record: [runs, records, dimension]; norm 1 at most."""
+        error = expit(weights @ records.T) - label
+        gradients = error[:, :, None] * records
+        return gradients / np.maximum(np.linalg.norm(gradients, axis=2, keepdims=True), 1.0)
+
+    for _ in range(steps):
+        moves = clipped(candidates, np.ones(10))
+        drawn = rng.random((runs, others)) < rate
+        rest = (clipped(known, labels) * drawn[:, :, None]).sum(axis=1)
+        seen = rest + rng.normal(scale=noise, size=(runs, dimension))
+        seen += moves[np.arange(runs), truth] * (rng.random(runs) < rate)[:, None]
+        beyond = seen - rest
+        ratio = (moves @ beyond[:, :, None])[:, :, 0] / noise**2 - (moves**2).sum(axis=2) / (2 * noise**2)
+        likelihoods += np.log1p(rate * np.expm1(ratio))
+        weights -= 0.002 * seen
+    found = int((likelihoods.argmax(axis=1) == truth).sum())
+    bound = rt.recovered(DPSGD(noise, rate, steps), baseline=0.1)
+    assert binom.sf(found - 1, runs, bound) > 1e-6
+    assert found / runs > 0.8 * bound > 0.2
+
+
+def test_a_mean_of_baselines_bounds_the_mean() -> None:
+    baselines = np.array([0.001, 0.05, 0.3])
+    curve = GaussianTradeOff(1.0)
+    assert np.mean([recovered(curve, x) for x in baselines]) <= recovered(curve, float(baselines.mean()))
+
+
+def test_it_is_the_secret_of_as_many_bits() -> None:
+    assert rt.recovered(RUN, baseline=0.125) == pytest.approx(rt.secret_success(RUN, secret_bits=3.0), rel=1e-12, abs=0)
+
+
+def test_calibration_inverts_it_and_states_what_it_needs() -> None:
+    found = rt.calibrate(DPSGD(1.0, 0.01, 300), recovered=0.02, baseline=0.01)
+    assert 0.0199 < rt.recovered(found.mechanism, baseline=0.01) <= 0.02
+    (answer,) = found
+    assert answer.assessment().claim is Claim.CONDITIONAL
+    assert "recovery-baseline" in {one.key for one in answer.assessment().conditions}
+
+
+def test_only_who_bounds_every_test_answers() -> None:
+    table = rt.assess(RUN, "relaxed", baseline=(0.01, 0.5))
+    assert [row[-2:] for row in table.rows()] == [
+        (None, None),
+        (rt.recovered(RUN, 0.01), rt.recovered(RUN, 0.5)),
+    ]
+    records = {record.adversary: record for record in table.document.assessments}
+    assert records["relaxed"].recovered_at_baseline == {} == records["relaxed"].also_needed
+    assert "RETICENT:recovery" in records["worst-case"].theorems
+    with pytest.raises(UnsupportedError, match="use worst-case or final-model"):
+        rt.recovered(table["relaxed"], 0.01)
+    with pytest.raises(UnsupportedError, match="worst-case or final-model"):
+        rt.calibrate(RUN, "relaxed", recovered=0.1, baseline=0.01)
+
+
+@pytest.mark.parametrize("baseline", [0.0, 1.0, -0.1, float("nan")])
+def test_what_is_no_baseline_is_refused(baseline: float) -> None:
+    with pytest.raises(ParameterError, match="baseline"):
+        recovered(GaussianTradeOff(1.0), baseline)
+
+
+def test_it_goes_through_every_door(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From a question on the command line to a certificate, its page, a gate, and a run that keeps to a target."""
+    setting = ("--noise-multiplier", "1.1", "--sample-rate", "0.01", "--steps", "1000")
+    _, told, _ = run(capsys, "risk", "dpsgd", *setting, "--baseline", "0.01")
+    assert "recovered where the best guess has 0.01: at most 0.02536" in told
+    files = rt.certify(rt.Gaussian(2.0), subject="faces", created="2026-01-01", baseline=0.01).save(tmp_path)
+    assert rt.verify(files.complete).accepted
+    page = files.page.read_text("utf-8")
+    for words in ("Could somebody rebuild a record, pick the right face, or guess a field?", "at most 3.4%"):
+        assert words in page
+    own, limit = ["clipped", "recovery-baseline"], {"measure": "recovered", "at": 0.01, "neighbouring": "add-remove"}
+    for most, accepted, passed in ((0.034, own, True), (0.033, own, False), (0.034, own[:1], False)):
+        policy = {"schema": "reticent.policy/1", "per": "record", "accept_conditions": accepted}
+        limits = {"limits": [{**limit, "at_most": most}]}
+        (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy | limits))
+        assert bool(rt.gate(files.complete, tmp_path / "policy.yaml")) is passed
+    assert TargetConfig.model_validate({"recovered": 0.02, "baseline": 0.01})
+    assert "recovered" in dashboard.TARGETS
+    assert "baseline" in dashboard.ASKED
