@@ -65,7 +65,7 @@ def follow(
     A block after "Save this as `name`" is a file. ``python`` blocks run in one name space. Each line of a ``sh`` block
     is a command that must end with exit code 0, or with the one after "# exit code"; with "&" at its end it runs until
     the page is done. A ``text`` block after a sentence with "prints" is what the block before must have printed. What
-    comes from the heading ``end`` on is left out, and what is of no such language.
+    comes from the heading ``end`` on is left out, and what is of no such language and no file.
     """
     told: list[str] = []
     names: dict[str, object] = {"__name__": "__main__"}
@@ -73,11 +73,11 @@ def follow(
         for before, language, body in steps(page):
             if end and end in before:
                 break
-            if language not in languages:
-                continue
             saved = SAVE.findall(before)
             if saved:
                 (folder / saved[-1]).write_text(body, encoding="utf-8")
+            elif language not in languages:
+                continue
             elif language == "python":
                 with redirect_stdout(StringIO()) as out:
                     exec(compile(body, str(page), "exec", dont_inherit=True), names)  # noqa: S102 (our own page)
