@@ -12,7 +12,7 @@ from reticent.certificates.build import public
 from reticent.certificates.document.opening import opening_of
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.document.signature import envelope_of, signed
-from reticent.certificates.exports import EXPORTS, exported
+from reticent.certificates.exports import EXPORTS, exported, is_as_made
 from reticent.certificates.page.language import ENGLISH, language_of
 from reticent.certificates.page.page import paged, render_html
 from reticent.io.outputs import refuse_existing, write_together
@@ -53,12 +53,12 @@ def write_certificate(
     """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
 
     The page shows the public document unless ``include_private``; in each further language there is a page like it,
-    such as ``certificate.de.html``. Pages in other languages, of an older certificate, are taken away. Each of
-    ``exports`` is made from the public document and lies beside it. With keys both documents carry their signatures,
-    and ``certificate.public.dsse.json`` is an envelope with the public one. What is private can be read by its owner
-    only: the complete document, a page of it, and ``certificate.opening.json``. Files that already hold the same
-    certificate are written anew; files that hold another one are left alone unless ``overwrite``, which replaces them,
-    and takes away a signature that no longer fits.
+    such as ``certificate.de.html``. Each of ``exports`` is made from the public document and lies beside it. With keys
+    both documents carry their signatures, and ``certificate.public.dsse.json`` is an envelope with the public one. What
+    is private can be read by its owner only: the complete document, a page of it, and ``certificate.opening.json``.
+    Files that already hold the same certificate are written anew; files that hold another one are left alone unless
+    ``overwrite``, which replaces them, and takes away a signature that no longer fits. Pages in other languages and
+    exports of an older certificate are taken away; an export that somebody changed stays, and is never written over.
 
     Raises:
         ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
@@ -67,7 +67,7 @@ def write_certificate(
     """
     if not isinstance(overwrite, bool):
         raise ParameterError("overwrite", overwrite, "True or False")
-    made = {name: folder / EXPORTS[_export(name)][0] for name in exports}
+    made = {name: folder / EXPORTS[_export(name)][0] for name in dict.fromkeys(exports)}
     spoken = {one: language_of(one) for one in dict.fromkeys(languages) if one != ENGLISH}
     translated = {code: folder / f"certificate.{code}.html" for code in known_languages() if code != ENGLISH}
     ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
@@ -78,13 +78,12 @@ def write_certificate(
         if files.complete.exists() and not overwrite:
             _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
         elif not files.complete.exists():  # without a certificate, such files are somebody's own
-            for path in (
-                *(getattr(files, field.name) for field in fields(files)),
-                *translated.values(),
-                *made.values(),
-            ):
+            for path in (*(getattr(files, field.name) for field in fields(files)), *translated.values()):
                 refuse_existing(path)
+        for path in set(made.values()) - set(earlier):
+            refuse_existing(path)
 
+    earlier = [path for file, *_ in EXPORTS.values() if is_as_made(path := folder / file)]
     check()
     shown, opens = public(certificate), opening_of(certificate)
     if include_private and not certificate.signatures:
@@ -102,7 +101,7 @@ def write_certificate(
     write_together(
         {path: text.encode() for path, text in contents.items()},
         private=(files.complete, files.opening, *(pages if include_private else ())),
-        gone=[*translated.values(), *([files.signature] if overwrite else [])],
+        gone=[*translated.values(), *earlier, *([files.signature] if overwrite else [])],
         check=check,
     )
     return files

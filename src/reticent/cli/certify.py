@@ -20,7 +20,7 @@ from reticent.cli._asking import asking, made
 from reticent.cli._keys import private_key
 from reticent.cli._options import mechanism_options, selected
 from reticent.cli._progress import waiting
-from reticent.cli._tables import print_assessments, say
+from reticent.cli._tables import print_assessments, print_further, say
 from reticent.cli.train import train_with_bar
 from reticent.io.models import first_problem
 from reticent.io.times import moment
@@ -108,7 +108,7 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
     for code in spoken:
         if code != "en":
             click.echo(f"open {files.page.with_suffix(f'.{code}.html')}")
-    for name in given["export"]:
+    for name in dict.fromkeys(given["export"]):
         click.echo(f"{name}: {folder / EXPORTS[name][0]}")
     click.echo(f"complete, not for publication: {files.complete}")
 
@@ -175,6 +175,7 @@ def _print_certificate(certificate: Certificate, alone: Sequence[str]) -> None:
     """Its numbers and sentences, those of each release ``alone``, and what a reader must know."""
     say(certificate.headline)
     print_assessments(certificate.assessments, usual=True)
+    print_further(certificate.assessments)
     for assessment in certificate.assessments:
         private = " This number rests on private data: do not publish it." if assessment.do_not_publish else ""
         say(f"- {assessment.adversary}: {assessment.sentence}{private}", indent=2)

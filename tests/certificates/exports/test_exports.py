@@ -39,7 +39,10 @@ def test_an_entry_fits_the_schema_of_the_registry(folder: Path) -> None:
     entry = yaml.safe_load((folder / "deployment.yaml").read_text("utf-8"))
     problems = Draft7Validator(SCHEMA, format_checker=Draft7Validator.FORMAT_CHECKER).iter_errors(entry)
     assert [error.message for error in problems] == []
-    assert (entry["status"], entry["url_slug"]) == ("Draft", "numbers-of-a-survey-2026")
+    assert (entry["status"], entry["tier"]) == ("Draft", 1)
+    assert entry["url_slug"].startswith("numbers-of-a-survey-")
+    assert "Nobody signed" in entry["deployment"]["administrative"]["notes"]
+    assert entry["deployment"]["basic"]["name"] == r"Numbers \| of \*a\* survey"
     assert date.fromisoformat(entry["deployment"]["basic"]["publication_date"]) == date(2026, 2, 3)
     worst = rt.verify(folder / "certificate.public.json").checked.document.assessments[0]
     assert "(relaxed" not in entry["deployment"]["administrative"]["notes"], "the entry is about the worst case"
@@ -52,6 +55,7 @@ def test_a_model_card_has_metadata_and_every_attacker(folder: Path) -> None:
     _, metadata, text = card.split("---\n", 2)
     assert yaml.safe_load(metadata) == {"tags": ["differential-privacy"]}
     assert "A \\& B \\<research\\>" in text
+    assert "no ledger of a run supports it" in text
     document = rt.verify(folder / "certificate.public.json").checked.document
     for one in document.assessments:
         assert f"| {one.label} | {one.neighbouring} | {one.claim} |" in text
@@ -67,6 +71,8 @@ def test_verify_compares_an_export_with_its_document(folder: Path, name: str) ->
     found = rt.verify(path)
     assert not found.accepted
     assert "is not what certificate.public.json is exported as, from line" in str(found)
+    path.write_text(text.replace("\n", "\x0c", 1), "utf-8")
+    assert not rt.verify(path).accepted
     (folder / "certificate.public.json").rename(folder / "else.json")
     with pytest.raises(ArtifactError, match="does not lie beside it"):
         rt.verify(path)
@@ -75,11 +81,32 @@ def test_verify_compares_an_export_with_its_document(folder: Path, name: str) ->
         rt.verify(path)
 
 
+def test_what_somebody_completed_is_left_alone(tmp_path: Path) -> None:
+    first, second = (rt.certify(rt.Gaussian(noise), created="2026-01-01") for noise in (1.0, 2.0))
+    for _ in range(2):
+        first.save(tmp_path, exports=["model-card"])
+    card = tmp_path / "model-card.md"
+    mine = f"My card\n{card.read_text('utf-8')}"
+    card.write_text(mine, "utf-8")
+    with pytest.raises(ArtifactError, match=r"model-card\.md"):
+        first.save(tmp_path, exports=["model-card"])
+    assert card.read_text("utf-8") == mine
+    second.save(tmp_path, overwrite=True)
+    assert card.read_text("utf-8") == mine
+    first.save(tmp_path, overwrite=True)
+    card.write_text(mine.removeprefix("My card\n"), "utf-8")
+    second.save(tmp_path, overwrite=True)
+    assert not card.exists(), "an export of the certificate that was replaced"
+
+
 def test_the_command_line_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     setting = ("--noise-multiplier", "2", "--sample-rate", "0.01", "--steps", "10")
-    code, out, _ = run(capsys, "certify", "dpsgd", *setting, "--export", "model-card", "--out", str(tmp_path / "here"))
+    asked = ("--export", "model-card", "--baseline", "0.01", "--out", str(tmp_path / "here"))
+    code, out, _ = run(capsys, "certify", "dpsgd", *setting, *asked)
     assert code == 0
     assert f"model-card: {tmp_path / 'here' / 'model-card.md'}" in out
+    assert "What this needs besides" in out
+    assert "without the model 1%" in (tmp_path / "here" / "model-card.md").read_text("utf-8")
     assert not (tmp_path / "here" / "deployment.yaml").exists()
     with pytest.raises(ParameterError, match="deployments-registry"):
         rt.certify(rt.Gaussian(1.0)).save(tmp_path / "there", exports=["deployment-registry"])

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.exports import deployments_registry, model_card
+from reticent.io.files import read_text
+from reticent.io.strict import LARGEST_FILE
 from reticent.kernel.errors import ArtifactError
 
 EXPORTS: Mapping[str, tuple[str, str, Callable[[Certificate], str]]] = {
@@ -30,6 +32,14 @@ def exported(certificate: Certificate, name: str) -> str:
     return made(certificate) + comment.format(line)
 
 
+def is_as_made(path: Path) -> bool:
+    """Whether a file is an export of the document beside it, and nobody changed it."""
+    try:
+        return path.is_file() and not read(path, read_text(path, LARGEST_FILE))[1]
+    except ArtifactError:
+        return False
+
+
 def read(path: Path, text: str) -> tuple[Certificate, list[str]]:
     """The document of an export, which lies beside it, and where the export shows something else than its document.
 
@@ -42,7 +52,7 @@ def read(path: Path, text: str) -> tuple[Certificate, list[str]]:
     if not (beside := path.with_name(DOCUMENT)).exists():
         raise ArtifactError(f"{path} is made from {DOCUMENT}, which does not lie beside it")
     document = Certificate.load(beside)
-    lines, wanted = text.splitlines(), exported(document, said[1]).splitlines()
+    lines, wanted = text.split("\n"), exported(document, said[1]).split("\n")
     if lines == wanted:
         return document, []
     first = next((n for n, (one, other) in enumerate(zip(lines, wanted, strict=False), 1) if one != other), None)

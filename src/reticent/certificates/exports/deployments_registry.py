@@ -7,14 +7,16 @@ not know stays out, or says so where the schema demands a text: an entry is a dr
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import yaml
 
 from reticent.certificates.document.schema import Certificate, CertifiedAssessment
-from reticent.certificates.document.sentences import Protected, parts_in, persons
+from reticent.certificates.document.sentences import parts_in, persons
+from reticent.certificates.exports.wording import asked, plain, reserved, unit_in_words
 from reticent.certificates.page import facts, words
 from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.mechanisms.units import Unit
+from reticent.kernel.risk.questions import MEASURES
 from reticent.kernel.text import digits
 
 NOT_STATED = "Not stated in the certificate."
@@ -26,49 +28,51 @@ _ADJACENT = {
 
 
 def entry(certificate: Certificate) -> str:
-    """The entry as YAML, with status ``Draft`` and tier 2.
+    """The entry as YAML, with status ``Draft`` and tier 1.
 
     Epsilon is that of the worst case at the smallest delta that the certificate states, rounded up.
     """
     declared, worst = certificate.declared, certificate.assessments[0]
-    curator = declared.issuer or NOT_STATED
+    curator = plain(declared.issuer or NOT_STATED)
+    slug = re.sub(r"[^a-z0-9]+", "-", declared.subject.lower()).strip("-")
+    unit, read = (
+        unit_in_words(persons(certificate.mechanism)),
+        [key for one in MEASURES.values() for key in one.theorems],
+    )
+    theorems = ", ".join(key for key in worst.theorems if key not in read)
+    basic = {
+        "name": plain(declared.subject),
+        "data_curators": [curator],
+        "intended_use": plain(declared.purpose or NOT_STATED),
+        "data_product_type": "Machine learning model" if _trains(certificate) else "Summary statistics",
+        "data_product_region": NOT_STATED,
+        "description": NOT_STATED,
+        "publication_date": declared.created[:10],
+    }
     loss = {
-        "privacy_unit": unit_in_words(persons(certificate.mechanism)),
-        "privacy_unit_details": f"{worst.neighbouring}: {_ADJACENT[worst.neighbouring]}.",
+        "privacy_unit": unit,
+        "privacy_unit_details": f"{worst.neighbouring}: {_ADJACENT[worst.neighbouring]}. A unit is {unit}.",
         "privacy_parameters": _parameters(worst),
-        "privacy_parameters_details": certificate.headline,
+        "privacy_parameters_details": _lines([certificate.headline, *asked(certificate)]),
     }
     found = {
-        "url_slug": re.sub(r"[^a-z0-9]+", "-", f"{declared.subject} {declared.created[:4]}".lower()).strip("-"),
+        "url_slug": f"{slug}-{certificate.content_sha256[:8]}".strip("-"),
         "status": "Draft",
-        "tier": 2,
+        "tier": 1,
         "deployment": {
-            "basic": {
-                "name": declared.subject,
-                "data_curators": [curator],
-                "intended_use": declared.purpose or NOT_STATED,
-                "data_product_type": "Machine learning model" if _trains(certificate) else "Summary statistics",
-                "data_product_region": NOT_STATED,
-                "description": NOT_STATED,
-                "publication_date": declared.created[:10],
-            },
+            "basic": basic,
             "dp_variant": {"variant_name": "Approximate DP" if loss["privacy_parameters"] else "Custom"},
             "privacy_loss": loss,
-            "accounting": {"composition": f"Trade-off curves, {worst.method}; {', '.join(worst.theorems)}."},
+            "accounting": {"composition": f"Trade-off curves ({worst.method}), theorems of reticent: {theorems}."},
             "implementation": {"mechanisms": _mechanisms(certificate)},
-            "administrative": {"notes": _rests_on(certificate), "registry_authors": [curator]},
+            "administrative": {"notes": _notes(certificate), "registry_authors": [curator]},
         },
     }
     return yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120)
 
 
-def unit_in_words(records: Protected) -> str:
-    """Whom the numbers protect."""
-    if isinstance(records, Unit):
-        return "one client, with all of its records"
-    if records is None:
-        return "one record; nobody stated how many records a person can have"
-    return f"one person, with up to {records} records" if records > 1 else "one person, who has one record"
+def _lines(found: Iterable[str]) -> str:
+    return "\n".join(f"- {plain(line)}" for line in found)
 
 
 def _parameters(worst: CertifiedAssessment) -> dict[str, float]:
@@ -86,14 +90,20 @@ def _trains(certificate: Certificate) -> bool:
 
 
 def _mechanisms(certificate: Certificate) -> str:
-    lines = [f"- {before}{label}: {value}" for before, (label, value) in facts.facts(certificate)]
-    return "\n".join([*lines, f"- accounted for by reticent {certificate.reticent_version}"])
+    stated = [f"{before}{label}: {value}" for before, (label, value) in facts.facts(certificate)]
+    return _lines([*stated, f"accounted for by reticent {certificate.reticent_version}"])
 
 
-def _rests_on(certificate: Certificate) -> str:
-    """Everything that the numbers of the worst case rest on, and what the certificate warns of."""
+_DRAFT = (
+    "A draft that was made from a certificate. The publication date is the date of the certificate. Nobody stated of "
+    "what type the data product is, nor who writes this entry."
+)
+
+
+def _notes(certificate: Certificate) -> str:
+    """What the author has to complete, what a reader must know, and everything that the worst case rests on."""
     every = words.conditions(certificate).items()
     of_worst = [
-        f"- {status}: {line}" for status, found in every for line, who in found if not who or WorstCase.name in who
+        f"{status}: {line}" for status, found in every for line, who in found if not who or WorstCase.name in who
     ]
-    return "\n".join(["The numbers rest on:", *of_worst, *(f"- warning: {one.text}" for one in certificate.warnings)])
+    return _lines([_DRAFT, *reserved(certificate), *of_worst])

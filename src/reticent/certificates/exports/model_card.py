@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import yaml
 
 from reticent.certificates.document.schema import Certificate, CertifiedAssessment
 from reticent.certificates.document.sentences import even_guess, percent, persons
-from reticent.certificates.exports.deployments_registry import unit_in_words
+from reticent.certificates.exports.wording import asked, plain, reserved, unit_in_words
 from reticent.certificates.page import words
 from reticent.kernel.text import digits
 
@@ -22,13 +20,13 @@ def block(certificate: Certificate) -> str:
         for status, found in words.conditions(certificate).items()
         for line, who in found
     ]
-    warned = [f"warning: {one.text}" for one in certificate.warnings]
     rows = ["| attacker | between | claim | right guesses | epsilon |", "|---|---|---|---|---|"]
     rows += map(_row, certificate.assessments)
-    lines = ["---", metadata, "---", "", "## Privacy", "", _plain(certificate.headline), ""]
-    lines += [f"Protected: {unit_in_words(persons(certificate.mechanism))}.", "", *rows, ""]
-    lines += ["What the numbers rest on:", "", *(f"- {_plain(one)}" for one in (*rests, *warned)), ""]
-    return "\n".join([*lines, "What the issuer declares:", "", *(f"- {_plain(one)}" for one in declared), ""])
+    lines = ["---", metadata, "---", "", "## Privacy", "", plain(certificate.headline), ""]
+    lines += [f"Protected: {unit_in_words(persons(certificate.mechanism))}.", ""]
+    lines += [*(f"- {plain(one)}" for one in (*reserved(certificate), *asked(certificate))), "", *rows, ""]
+    lines += ["What the numbers rest on:", "", *(f"- {plain(one)}" for one in rests), ""]
+    return "\n".join([*lines, "What the issuer declares:", "", *(f"- {plain(one)}" for one in declared), ""])
 
 
 _SHOWN = ("subject", "issuer", "purpose", "created", "expires")
@@ -40,9 +38,4 @@ def _row(record: CertifiedAssessment) -> str:
     epsilons = [f"{'inf' if value is None else digits(value, up=True)} at delta {delta:g}" for delta, value in stated]
     guessed = percent(even_guess(record), up=True)
     cells = (record.label, record.neighbouring, record.claim, f"{guessed} (50% without the model)", ", ".join(epsilons))
-    return f"| {' | '.join(map(_plain, cells))} |"
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown shows as it is written."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~!&])", r"\\\1", " ".join(text.split()))
+    return f"| {' | '.join(map(plain, cells))} |"
