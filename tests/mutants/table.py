@@ -989,7 +989,7 @@ MUTANTS = (
     Mutant("page: a wide enclosure is not shown", "numbers._number", Put("1e-3 * number.upper", "1e3 * number.upper"), SENTENCES + "::test_tables_round_a_security_down_and_show_a_wide_enclosure"),
     Mutant("page: a secret of which nothing is proven", "further", Put("1.0 if known is None else known", "0.0 if known is None else known"), SENTENCES + "::test_a_secret_of_which_nothing_is_proven_may_be_known_and_its_points_are_counted"),
     Mutant("page: who needs a point", "owners", Put("==", "<="), SENTENCES + "::test_a_secret_of_which_nothing_is_proven_may_be_known_and_its_points_are_counted"),
-    Mutant("recovered: half of the baseline", "measures.recovered", Put("checks.open_fraction(baseline=baseline)", "0.5 * checks.open_fraction(baseline=baseline)"), "tests/risk/test_recovered.py::test_it_is_the_secret_of_as_many_bits"),
+    Mutant("recovered: half of the baseline", "risk.measures.recovered", Put("checks.open_fraction(baseline=baseline)", "0.5 * checks.open_fraction(baseline=baseline)"), "tests/risk/test_recovered.py::test_it_is_the_secret_of_as_many_bits"),
     Mutant("exports: nothing is compared", "exports.read", Put("lines == wanted", "True"), "tests/certificates/exports/test_exports.py::test_verify_compares_an_export_with_its_document"),
     Mutant("exports: an epsilon that is rounded down", "deployments_registry._parameters", Put("up=True", "up=False"), "tests/certificates/exports/test_exports.py::test_an_entry_fits_the_schema_of_the_registry"),
     Mutant("page: points of secrets are not counted", "words.counts", Drop("*(needed(certificate, name) for name in further(certificate))"), SENTENCES + "::test_a_secret_of_which_nothing_is_proven_may_be_known_and_its_points_are_counted"),
