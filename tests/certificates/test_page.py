@@ -437,7 +437,9 @@ def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
     for kind, known in (("run", False), ("schema read off records", True)):
         denied = f"{PUBLIC} {DENIED}"
         assert any(denied in line for line in check(document(kind)).reservations()) is known, "as gate and verify print"
-        quoted = page_of(document(kind)).partition(ASSESSMENT)[2].partition("</p>")[0]
+        page = page_of(document(kind))
+        assert (denied in page) is known
+        quoted = page.partition(ASSESSMENT)[2].partition("</p>")[0]
         assert (str(SCHEMA_FROM_RECORDS.of_ours().text) in quoted) is known
         assert str(SIZE_PUBLIC.reason) not in quoted
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import reticent as rt
 from reticent.adversaries import Relaxed
 from reticent.certificates.build import public
 from reticent.certificates.document.policy import Policy
@@ -199,5 +200,8 @@ def test_the_command_writes_the_verdict(tmp_path: Path, capsys: pytest.CaptureFi
     document = json.loads(run(capsys, *given, "--out", tmp_path / "made", "--json")[1])
     assert document["policy"]["limits"][0]["at_most"] == 0.5
     assert len(document["requirements"]) > 1
+    made = rt.certify(rt.Gaussian(9.0), policy=rules).certificate
+    assert made.policy is not None
+    assert len(made.requirements) > 1
     rules.write_text("limits: 3\n")
     assert run(capsys, *given, "--out", tmp_path / "two")[0] == 2
