@@ -159,6 +159,7 @@ def test_yes_and_one_are_two_values() -> None:
     assert not refused(document)
     assert document["ledger"]["sampler"]["drop_last"] is False
     assert refused(forged(document, {"ledger.sampler.drop_last": 0}))
+    assert refused(forged(document_of(of(Gaussian(2.0))), {"mechanism.releases": True}))
 
 
 def test_no_public_document_holds_what_rests_on_private_data(certificate: Certificate) -> None:

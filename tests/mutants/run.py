@@ -14,7 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+import opacus  # noqa: F401 (loaded once for all children)
+import pytest
+import scipy.stats  # noqa: F401
+import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -36,25 +42,51 @@ def killer(mutant: Mutant, source: Path, places: Places) -> str | None:
     ((path, edit),) = fits
     text = path.read_text()
     path.write_text(edit.applied(text))
-    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
     part = mutant.test.removeprefix(CORPUS) if mutant.test.startswith(CORPUS) else None
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", *(["pytest", *OPTIONS, mutant.test] if part is None else ["tests.corpus", part])],
-            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        code, told = tested(mutant.test, source) if part is None else asked(part, source)
     finally:
         path.write_text(text)
-    if done.returncode not in (0, 1) or not done.stdout:
-        raise SystemExit(f"{mutant.name} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    if code not in (0, 1) or not told:
+        raise SystemExit(f"{mutant.name} ended with {code}\n{told[-4000:]}")
     if part is not None:
-        return done.stdout.splitlines()[0] if done.returncode else None
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        return told.splitlines()[0] if code else None
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", told, re.MULTILINE)
     return failed.group(1) if failed else None
+
+
+def asked(part: str, source: Path) -> tuple[int, str]:
+    """Exit code and words of the corpus on ``source``."""
+    command = [sys.executable, "-m", "tests.corpus", part]
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def tested(test: str, source: Path) -> tuple[int, str]:
+    """Exit code and words of a test on ``source``, in a child of this process, which has loaded what takes long."""
+    with tempfile.TemporaryFile("w+") as told:
+        child = os.fork()
+        if child == 0:
+            os.dup2(told.fileno(), 1)
+            os.dup2(told.fileno(), 2)
+            os.environ["PYTHONPATH"], sys.dont_write_bytecode = str(source), True
+            sys.path.insert(0, str(source))
+            code = 70
+            with suppress(BaseException):
+                code = int(pytest.main([*OPTIONS, test]))
+            sys.stdout.flush()
+            os._exit(code)
+        _, ended = os.waitpid(child, 0)
+        told.seek(0)
+        return os.waitstatus_to_exitcode(ended), told.read()
 
 
 def main(names: list[str]) -> int:
     """Run the mutants whose name contains one of ``names``, or all; how many were not killed."""
+    os.chdir(ROOT)
+    torch.set_num_threads(1)
+    assert "reticent" not in sys.modules
     chosen = [m for m in MUTANTS if not names or any(name in m.name for name in names)]
     alive = 0
     with tempfile.TemporaryDirectory() as folder:
