@@ -64,6 +64,7 @@ def test_without_the_record_the_scores_are_standard_normal():
 
 def test_a_sign_that_follows_from_the_weights_refutes_the_condition():
     assert refuted(ONE, 1, "absolute error", 2000)
+    assert refuted(ONE, 1, "perceptron", 30_000)
     assert not refuted(ONE, 1, "fixed", 2000)
 
 

@@ -12,12 +12,11 @@ from reticent.certificates.build import public
 from reticent.certificates.document.opening import opening_of
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.document.signature import envelope_of, signed
-from reticent.certificates.exports import EXPORTS, exported, is_as_made
+from reticent.certificates.exports import EXPORTS, check_export, exported, is_as_made
 from reticent.certificates.page.language import ENGLISH, language_of
 from reticent.certificates.page.page import paged, render_html
 from reticent.io.outputs import refuse_existing, write_together
 from reticent.kernel.errors import ArtifactError, ParameterError
-from reticent.kernel.text import one_of
 from reticent.languages import languages as known_languages
 
 
@@ -67,7 +66,7 @@ def write_certificate(
     """
     if not isinstance(overwrite, bool):
         raise ParameterError("overwrite", overwrite, "True or False")
-    made = {name: folder / EXPORTS[_export(name)][0] for name in dict.fromkeys(exports)}
+    made = {name: folder / EXPORTS[check_export(name)][0] for name in dict.fromkeys(exports)}
     spoken = {one: language_of(one) for one in dict.fromkeys(languages) if one != ENGLISH}
     translated = {code: folder / f"certificate.{code}.html" for code in known_languages() if code != ENGLISH}
     ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
@@ -105,12 +104,6 @@ def write_certificate(
         check=check,
     )
     return files
-
-
-def _export(name: str) -> str:
-    if name not in EXPORTS:
-        raise ParameterError("export", name, one_of(name, EXPORTS))
-    return name
 
 
 def _refuse_to_lose(present: Certificate, new: Certificate, path: Path, *, signing: bool) -> None:

@@ -91,13 +91,15 @@ def _notes(records: Sequence[AssessmentRecord], full: bool) -> list[str]:
 
 def print_further(records: Sequence[AssessmentRecord]) -> None:
     """What is guessed or recovered with the model and without, and what these numbers need besides."""
+    several = len({record.neighbouring for record in records}) > 1
     for name, what in _FURTHER.items():
         one = MEASURES[name]
         for record in records:
+            who = f"{record.label} ({record.neighbouring})" if several else record.label
             for at in one.stated(record):
                 where = [float(place) for place in at]
                 found, blind = shown(one.of(record, *at), up=True), shown(one.blind(*where))
-                say(f"{record.label}: {what(*where)}: at most {found}; {blind} without the model")
+                say(f"{who}: {what(*where)}: at most {found}; {blind} without the model")
         needed = [record.also_needed[one.field] for record in records if one.field in record.also_needed]
         if needed:
             click.echo("What this needs besides:")

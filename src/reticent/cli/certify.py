@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from reticent.certificates.document.policy import load_policy
 from reticent.certificates.document.schema import Certificate, Declaration
-from reticent.certificates.exports import EXPORTS
+from reticent.certificates.exports import EXPORTS, check_export
 from reticent.certificates.page.facts import unsupported
 from reticent.cli._app import argument, option
 from reticent.cli._asking import asking, made
@@ -82,6 +82,8 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
     for code in spoken:
         if code not in languages():
             raise ParameterError("language", code, one_of(code, languages()))
+    for name in given["export"]:
+        check_export(name)
     policy = None if request.policy is None else load_policy(Path(str(request.policy)))
     parameters = isinstance(request.release, Mechanism)
     if isinstance(request.release, (str, Path)) and Path(request.release).suffix != ".json":  # a run, or one to train

@@ -110,3 +110,12 @@ def test_the_command_line_writes_them(tmp_path: Path, capsys: pytest.CaptureFixt
     assert not (tmp_path / "here" / "deployment.yaml").exists()
     with pytest.raises(ParameterError, match="deployments-registry"):
         rt.certify(rt.Gaussian(1.0)).save(tmp_path / "there", exports=["deployment-registry"])
+
+
+def test_a_name_that_is_none_is_refused_before_anything_is_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demo = Path(__file__).parents[3] / "configs" / "demo.yaml"
+    code, _, err = run(capsys, "certify", demo, "--export", "card", "--out", tmp_path / "here")
+    assert (code, "--export must be" in err) == (2, True)
+    assert list(tmp_path.iterdir()) == []

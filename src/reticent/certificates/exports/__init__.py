@@ -13,7 +13,8 @@ from reticent.certificates.document.schema import Certificate
 from reticent.certificates.exports import deployments_registry, model_card
 from reticent.io.files import read_text
 from reticent.io.strict import LARGEST_FILE
-from reticent.kernel.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import one_of
 
 EXPORTS: Mapping[str, tuple[str, str, Callable[[Certificate], str]]] = {
     "deployments-registry": ("deployment.yaml", "# {}\n", deployments_registry.entry),
@@ -23,6 +24,17 @@ EXPORTS: Mapping[str, tuple[str, str, Callable[[Certificate], str]]] = {
 
 DOCUMENT = "certificate.public.json"
 _MADE = re.compile(r"reticent export ([a-z-]+) of certificate\.public\.json")
+
+
+def check_export(name: str) -> str:
+    """The name, if there is such an export.
+
+    Raises:
+        ParameterError: there is none.
+    """
+    if name not in EXPORTS:
+        raise ParameterError("export", name, one_of(name, EXPORTS))
+    return name
 
 
 def exported(certificate: Certificate, name: str) -> str:

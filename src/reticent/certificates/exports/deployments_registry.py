@@ -35,11 +35,9 @@ def entry(certificate: Certificate) -> str:
     declared, worst = certificate.declared, certificate.assessments[0]
     curator = plain(declared.issuer or NOT_STATED)
     slug = re.sub(r"[^a-z0-9]+", "-", declared.subject.lower()).strip("-")
-    unit, read = (
-        unit_in_words(persons(certificate.mechanism)),
-        [key for one in MEASURES.values() for key in one.theorems],
-    )
-    theorems = ", ".join(key for key in worst.theorems if key not in read)
+    unit = unit_in_words(persons(certificate.mechanism))
+    of_measures = {key for one in MEASURES.values() for key in one.theorems}
+    theorems = ", ".join(key for key in worst.theorems if key not in of_measures)
     basic = {
         "name": plain(declared.subject),
         "data_curators": [curator],
