@@ -137,7 +137,7 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
     text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise ArtifactError(f"{path} is empty")
-    if path.suffix in (".yaml", ".md"):
+    if path.suffix in (".yaml", ".md") or text.rstrip().endswith("-->"):
         from reticent.certificates import exports
 
         return exports.read(path, text)

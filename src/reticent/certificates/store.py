@@ -12,11 +12,12 @@ from reticent.certificates.build import public
 from reticent.certificates.document.opening import opening_of
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.document.signature import envelope_of, signed
-from reticent.certificates.exports import EXPORTS, check_export, exported, is_as_made
+from reticent.certificates.exports import EVERY, exported, is_as_made
 from reticent.certificates.page.language import ENGLISH, language_of
 from reticent.certificates.page.page import paged, render_html
 from reticent.io.outputs import refuse_existing, write_together
 from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.text import one_of
 from reticent.languages import languages as known_languages
 
 
@@ -62,11 +63,14 @@ def write_certificate(
     Raises:
         ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
             written; or there is no page in one of the languages.
-        ParameterError: ``overwrite`` is neither True nor False.
+        ParameterError: ``overwrite`` is neither True nor False, or there is no such export.
     """
     if not isinstance(overwrite, bool):
         raise ParameterError("overwrite", overwrite, "True or False")
-    made = {name: folder / EXPORTS[check_export(name)][0] for name in dict.fromkeys(exports)}
+    for name in exports:
+        if name not in EVERY:
+            raise ParameterError("exports", name, one_of(name, EVERY))
+    made = {folder / file for name in exports for file in EVERY[name]}
     spoken = {one: language_of(one) for one in dict.fromkeys(languages) if one != ENGLISH}
     translated = {code: folder / f"certificate.{code}.html" for code in known_languages() if code != ENGLISH}
     ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
@@ -79,10 +83,10 @@ def write_certificate(
         elif not files.complete.exists():  # without a certificate, such files are somebody's own
             for path in (*(getattr(files, field.name) for field in fields(files)), *translated.values()):
                 refuse_existing(path)
-        for path in set(made.values()) - set(earlier):
+        for path in made - set(earlier):
             refuse_existing(path)
 
-    earlier = [path for file, *_ in EXPORTS.values() if is_as_made(path := folder / file)]
+    earlier = [path for one in EVERY.values() for file in one if is_as_made(path := folder / file)]
     check()
     shown, opens = public(certificate), opening_of(certificate)
     if include_private and not certificate.signatures:
@@ -96,7 +100,8 @@ def write_certificate(
     pages = {files.page: language_of(ENGLISH)} | {translated[code]: language for code, language in spoken.items()}
     for path, language in pages.items():
         contents[path] = render_html(certificate if include_private else shown, language)
-    contents |= {path: exported(shown, name) for name, path in made.items()}
+    for name in exports:
+        contents |= {folder / file: text for file, text in exported(shown, name).items()}
     write_together(
         {path: text.encode() for path, text in contents.items()},
         private=(files.complete, files.opening, *(pages if include_private else ())),

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from reticent.certificates.document.policy import load_policy
 from reticent.certificates.document.schema import Certificate, Declaration
-from reticent.certificates.exports import EXPORTS, check_export
+from reticent.certificates.exports import EVERY, EXPORTS, LISTS
 from reticent.certificates.page.facts import unsupported
 from reticent.cli._app import argument, option
 from reticent.cli._asking import asking, made
@@ -54,6 +54,7 @@ SHOWN_BY = (
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),
     option("language", str, "A page in this language beside the English one: de or fr; may be repeated.", many=True),
     option("export", str, f"Write {' or '.join(EXPORTS)} beside the page; may be repeated.", many=True),
+    option("for", str, f"Fill the list of {', '.join(LISTS)} beside the page; may be repeated.", many=True),
     option("include_private", bool, "Show numbers that depend on private data in the page."),
 )
 
@@ -82,8 +83,12 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
     for code in spoken:
         if code not in languages():
             raise ParameterError("language", code, one_of(code, languages()))
-    for name in given["export"]:
-        check_export(name)
+    exports: dict[str, None] = {}
+    for asked, known in (("export", EXPORTS), ("for", LISTS)):
+        for name in given[asked]:
+            if name not in known:
+                raise ParameterError(asked, name, one_of(name, known))
+            exports[name] = None
     policy = None if request.policy is None else load_policy(Path(str(request.policy)))
     parameters = isinstance(request.release, Mechanism)
     if isinstance(request.release, (str, Path)) and Path(request.release).suffix != ".json":  # a run, or one to train
@@ -97,7 +102,7 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
     certificate = certified.certificate
     private = given["include_private"]
     files = write_certificate(
-        certificate, folder, include_private=private, languages=spoken, exports=given["export"], key=keys
+        certificate, folder, include_private=private, languages=spoken, exports=tuple(exports), key=keys
     )
     if json:
         click.echo(signed(certificate, *keys).to_json(), nl=False)
@@ -110,8 +115,8 @@ def _do(request: Certify, given: Mapping[str, Any], json: bool) -> None:
     for code in spoken:
         if code != "en":
             click.echo(f"open {files.page.with_suffix(f'.{code}.html')}")
-    for name in dict.fromkeys(given["export"]):
-        click.echo(f"{name}: {folder / EXPORTS[name][0]}")
+    for name in exports:
+        click.echo(f"{name}: {', '.join(str(folder / file) for file in EVERY[name])}")
     click.echo(f"complete, not for publication: {files.complete}")
 
 

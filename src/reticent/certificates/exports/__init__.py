@@ -7,41 +7,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from reticent.certificates.document.schema import Certificate
-from reticent.certificates.exports import deployments_registry, model_card
+from reticent.certificates.exports import deployments_registry, lists, model_card
 from reticent.io.files import read_text
 from reticent.io.strict import LARGEST_FILE
-from reticent.kernel.errors import ArtifactError, ParameterError
-from reticent.kernel.text import one_of
+from reticent.kernel.errors import ArtifactError
 
-EXPORTS: Mapping[str, tuple[str, str, Callable[[Certificate], str]]] = {
-    "deployments-registry": ("deployment.yaml", "# {}\n", deployments_registry.entry),
-    "model-card": ("model-card.md", "\n<!-- {} -->\n", model_card.block),
+_YAML, _HIDDEN = "# {}\n", "\n<!-- {} -->\n"
+Made = Callable[[Certificate], str]
+LISTS: Mapping[str, Mapping[str, tuple[str, Made]]] = {
+    name: {
+        f"{name}.md": (_HIDDEN, partial(lists.markdown, name=name)),
+        f"{name}.html": (_HIDDEN, partial(lists.page, name=name)),
+    }
+    for name in lists.lists()
 }
-"""By name: how the file is called, how a comment is written, and what makes the text."""
+"""Lists that officers fill, as Markdown and as a page."""
+EXPORTS: Mapping[str, Mapping[str, tuple[str, Made]]] = {
+    "deployments-registry": {"deployment.yaml": (_YAML, deployments_registry.entry)},
+    "model-card": {"model-card.md": (_HIDDEN, model_card.block)},
+}
+"""What other registries and sites ask for."""
+EVERY = {**EXPORTS, **LISTS}
+"""By name and file: how a comment is written there, and what makes the text."""
 
 DOCUMENT = "certificate.public.json"
-_MADE = re.compile(r"reticent export ([a-z-]+) of certificate\.public\.json")
+_MADE = re.compile(r"reticent export ([a-z0-9-]+) of certificate\.public\.json")
 
 
-def check_export(name: str) -> str:
-    """The name, if there is such an export.
-
-    Raises:
-        ParameterError: there is none.
-    """
-    if name not in EXPORTS:
-        raise ParameterError("export", name, one_of(name, EXPORTS))
-    return name
-
-
-def exported(certificate: Certificate, name: str) -> str:
-    """The export ``name`` of the public document, with its last line."""
-    _, comment, made = EXPORTS[name]
+def exported(certificate: Certificate, name: str) -> dict[str, str]:
+    """By file the export ``name`` of the public document, each with its last line."""
     line = f"reticent export {name} of {DOCUMENT}, content_sha256 {certificate.content_sha256}"
-    return made(certificate) + comment.format(line)
+    return {file: made(certificate) + comment.format(line) for file, (comment, made) in EVERY[name].items()}
 
 
 def is_as_made(path: Path) -> bool:
@@ -59,12 +59,13 @@ def read(path: Path, text: str) -> tuple[Certificate, list[str]]:
         ArtifactError: the text is no export, or its document is missing, or no certificate.
     """
     said = _MADE.search(text.rstrip().rpartition("\n")[2])
-    if said is None or said[1] not in EXPORTS:
+    if said is None or said[1] not in EVERY:
         raise ArtifactError(f"{path} is no export of a certificate: its last line does not say so")
     if not (beside := path.with_name(DOCUMENT)).exists():
         raise ArtifactError(f"{path} is made from {DOCUMENT}, which does not lie beside it")
     document = Certificate.load(beside)
-    lines, wanted = text.split("\n"), exported(document, said[1]).split("\n")
+    made = {Path(file).suffix: again for file, again in exported(document, said[1]).items()}
+    lines, wanted = text.split("\n"), made.get(path.suffix, "").split("\n")
     if lines == wanted:
         return document, []
     first = next((n for n, (one, other) in enumerate(zip(lines, wanted, strict=False), 1) if one != other), None)

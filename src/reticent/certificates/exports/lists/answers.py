@@ -1,0 +1,163 @@
+"""What a certificate can say where a list asks: by name, lines of the document alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from reticent.certificates.document.numbers import repeats
+from reticent.certificates.document.schema import Certificate, CertifiedAssessment
+from reticent.certificates.document.sentences import answers, found_at, percent, persons, resting
+from reticent.certificates.exports.wording import asked, unit_in_words
+from reticent.certificates.page import facts, words
+from reticent.kernel.adversaries import ADVERSARIES, WorstCase
+from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.proofs import Status
+from reticent.kernel.text import digits
+
+Lines = Iterator[str]
+
+
+def _worst(certificate: Certificate) -> list[CertifiedAssessment]:
+    return [one for one in certificate.assessments if one.adversary == WorstCase.name]
+
+
+def _answered(certificate: Certificate) -> Lines:
+    """The worst case, and what it rests on."""
+    worst, records = _worst(certificate), persons(certificate.mechanism)
+    yield from map(str, (*answers(worst, records), *resting(worst, records)))
+
+
+def _epsilon(certificate: Certificate) -> Lines:
+    for one in _worst(certificate):
+        for delta, number in one.epsilon_at_delta.items():
+            value = "not limited" if number.value is None else f"at most {digits(number.value, up=True)}"
+            yield f"{one.neighbouring}: epsilon {value} at delta {float(delta):g}, in the worst case"
+
+
+def _found(certificate: Certificate) -> Lines:
+    """Members among others; under replacement everybody is a member."""
+    for one in _worst(certificate):
+        for fpr in () if one.neighbouring == Neighbouring.REPLACE else certificate.questions.fprs:
+            found = f"of those who were in the data, {found_at(one, fpr)} are found"
+            yield f"{one.neighbouring}: {found}, if {percent(fpr)} of all others may be accused wrongly"
+
+
+def _sentences(certificate: Certificate, wanted: Callable[[CertifiedAssessment], bool]) -> Lines:
+    """A sentence for each attacker; who repeats another has none."""
+    every = certificate.assessments
+    for one in filter(wanted, every):
+        if any(repeats(one, other) for other in every[: every.index(one)]):
+            continue
+        yield f"{one.label} ({one.neighbouring}, {one.claim}): {one.sentence or 'no sentence'}"
+
+
+def _averaged(certificate: Certificate) -> Lines:
+    return _sentences(certificate, lambda one: ADVERSARIES[one.adversary].averaged)
+
+
+def _of_fields(certificate: Certificate) -> Lines:
+    """Attackers who know all but a field; where there is none, why."""
+    names = {name for name, kind in ADVERSARIES.items() if kind.needs == "gradient_change"}
+    yield from _sentences(certificate, lambda one: one.adversary in names)
+    for name, _, reasons in words.left_out(certificate):
+        if name in names:
+            yield f"{name} is not answered: {' '.join(map(str, reasons))}"
+
+
+def _resting_on(*statuses: Status) -> Callable[[Certificate], Lines]:
+    def said(certificate: Certificate) -> Lines:
+        for status, lines in words.conditions(certificate).items():
+            if status in statuses:
+                yield from (f"{status}: {line}{f' ({who})' if who else ''}" for line, who in lines)
+
+    return said
+
+
+def _noise(certificate: Certificate) -> Lines:
+    """What is said of the noise as numbers of a computer."""
+    for one in dict.fromkeys(one for record in _worst(certificate) for one in record.conditions):
+        if one.key in ("unpredictable-noise", "real-numbers"):
+            yield f"{one.status}: {one.known.says}"
+
+
+def _released(certificate: Certificate) -> Lines:
+    yield from (f"{before}{label}: {value}" for before, (label, value) in facts.facts(certificate))
+
+
+def _subject(certificate: Certificate) -> Lines:
+    for name, text in facts.declarations(certificate):
+        if text and (name != "subject" or certificate.subject_given):
+            yield f"{name}, as the issuer says: {text}"
+
+
+def _declared(name: str) -> Callable[[Certificate], Lines]:
+    def said(certificate: Certificate) -> Lines:
+        if text := getattr(certificate.declared, name, None):
+            yield f"as the issuer says: {text}"
+
+    return said
+
+
+def _protected(certificate: Certificate) -> Lines:
+    relations = ", ".join(dict.fromkeys(one.neighbouring for one in certificate.assessments))
+    yield f"Protected: {unit_in_words(persons(certificate.mechanism))} ({relations})."
+    yield str(words.people(certificate))
+
+
+def _policy(certificate: Certificate) -> Lines:
+    yield from (f"{'met' if one.passed else 'not met'}: {one.name}: {one.detail}" for one in certificate.requirements)
+
+
+def _dates(certificate: Certificate) -> Lines:
+    yield f"created: {certificate.declared.created}"
+    if certificate.declared.expires:
+        yield f"expires: {certificate.declared.expires}"
+
+
+def _proof(certificate: Certificate) -> Lines:
+    yield f"content_sha256 {certificate.content_sha256}, made by reticent {certificate.reticent_version}"
+    yield "anybody can derive every number again: reticent verify certificate.public.json"
+    yield from (f"signed with the key {one.keyid}" for one in certificate.signatures)
+
+
+def _accuracy(certificate: Certificate) -> Lines:
+    if certificate.ledger is not None and certificate.ledger.utility.test_accuracy is not None:
+        yield f"accuracy on test records: {certificate.ledger.utility.test_accuracy:.0%}"
+
+
+def _curve(certificate: Certificate) -> Lines:
+    for one in _worst(certificate):
+        yield f"{one.neighbouring}: the whole trade-off curve, of which the document has points, not one pair alone"
+
+
+def _theorems(certificate: Certificate) -> Lines:
+    yield from (f"{key}: {one.says}" for key, one in certificate.theorems.items())
+
+
+ANSWERS: Mapping[str, Callable[[Certificate], Lines]] = {
+    "accuracy": _accuracy,
+    "asked": asked,
+    "assumed": _resting_on(Status.ASSUMED),
+    "attackers": lambda certificate: _sentences(certificate, lambda one: True),
+    "attribute": _of_fields,
+    "averaged": _averaged,
+    "checked": _resting_on(Status.CHECKED),
+    "controls": _declared("controls"),
+    "curve": _curve,
+    "dates": _dates,
+    "declared": _resting_on(Status.DECLARED),
+    "epsilon": _epsilon,
+    "found": _found,
+    "means": _declared("means"),
+    "noise": _noise,
+    "policy": _policy,
+    "proof": _proof,
+    "protected": _protected,
+    "recipients": _declared("recipients"),
+    "released": _released,
+    "subject": _subject,
+    "theorems": _theorems,
+    "uncovered": lambda certificate: (f"not covered: {one}" for one in words.not_covered(certificate)),
+    "worst": _answered,
+}
+"""By the name that a list says."""
