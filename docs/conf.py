@@ -7,6 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import landing
 import pages
 
 from reticent import __version__
@@ -34,10 +35,26 @@ exclude_patterns = ["_build", "**/*.py"]
 smartquotes = False  # "--option" must stay what it is
 
 html_theme = "furo"
+_LETTERS = '"Iowan Old Style", "Palatino Linotype", Palatino, "Book Antiqua", Georgia, serif'
+html_theme_options = {
+    "light_css_variables": {
+        "color-brand-primary": "#00508a",
+        "color-brand-content": "#00508a",
+        "color-background-secondary": "#f7f6f2",
+        "font-stack--headings": _LETTERS,
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#7cc0f5",
+        "color-brand-content": "#7cc0f5",
+        "color-background-primary": "#16181b",
+        "color-background-secondary": "#1d2024",
+        "font-stack--headings": _LETTERS,
+    },
+}
 html_title = "reticent"
 templates_path = ["_templates"]
 html_static_path = ["_static"]
-html_extra_path = ["../src/reticent/certificates/templates/verify.html"]
+html_extra_path = ["../src/reticent/certificates/templates/verify.html", "_build/live"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_math_renderer = "mathml"
@@ -67,5 +84,6 @@ napoleon_use_ivar = True
 
 
 def setup(app: object) -> None:
-    """Write the pages that are made before Sphinx reads them."""
+    """Write the pages that are made, and a certificate to open, before Sphinx reads them."""
     pages.write(Path(__file__).parent)
+    landing.certificate(Path(__file__).parent / "_build" / "live")

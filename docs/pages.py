@@ -37,22 +37,41 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import generate_reference  # noqa: E402
+import landing  # noqa: E402
 
 _MADE = "<!-- made by docs/pages.py; change what it is made from -->"
 
 
-def landing() -> str:
-    """The first page of the site: the README, with links as the site has them, and the sidebar."""
-    text = (HERE.parent / "README.md").read_text(encoding="utf-8")
+def first() -> str:
+    """The first page of the site, and the parts of the sidebar."""
+    parts = "\n".join(f"{part['name']}/index" for part in _parts())
+    doors = "\n".join(f"- **[{part['title']}]({part['name']}/index.md)**: {part['about']}" for part in _parts())
+    toctree = f"```{{toctree}}\n:hidden:\n\n{parts}\n```"
+    moves = f"```{{raw}} html\n{landing.widget()}\n```"
+    return "\n".join(["# reticent", "", _MADE, "", moves, "", doors, "", toctree, ""])
+
+
+def overview() -> str:
+    """The README, with links as the site has them; the picture of a certificate is one that opens."""
+    text = (HERE.parent / "README.md").read_text(encoding="utf-8").replace("# reticent", "# Overview", 1)
+    text = re.sub(r"!\[[^\]]*\]\(docs/figures/certificate.png\)\n\n", "", text)
     text = text.replace("](CHANGELOG.md)", "](docs/development/changelog.md)")
-    text = re.sub(r"\]\((?!https?:|#)([^)]+)\)", lambda link: f"]({os.path.relpath(link[1], 'docs')})", text)
+    return re.sub(r"\]\((?!https?:|#)([^)]+)\)", lambda link: f"]({os.path.relpath(link[1], 'docs/start')})", text)
+
+
+@cache
+def _parts() -> list[dict[str, Any]]:
+    """The parts of the contents; each has the name of its folder."""
     parts = tomllib.loads((HERE / "contents.toml").read_text(encoding="utf-8"))["part"]
-    listed = (f"```{{toctree}}\n:caption: {p['title']}\n:hidden:\n\n{_lines(p)}\n```\n" for p in parts)
-    return "\n".join([text, *listed])
+    return [{**part, "name": part["pages"][0][0].partition("/")[0]} for part in parts]
 
 
-def _lines(part: dict[str, Any]) -> str:
-    return "\n".join(page for page, *_ in part["pages"])
+def _part(part: dict[str, Any]) -> str:
+    """What a reader finds in one part of the site."""
+    names = [(os.path.relpath(page, part["name"]), about) for page, about in part["pages"]]
+    lines = "\n".join(f"- []({name}.md): {about}" for name, about in names)
+    toctree = "```{toctree}\n:hidden:\n\n" + "\n".join(name for name, _ in names) + "\n```"
+    return "\n".join([f"# {part['title']}", "", _MADE, "", part["about"], "", lines, "", toctree, ""])
 
 
 def errata() -> str:
@@ -414,7 +433,9 @@ OF_PAPERS = ("glrt", "relaxed-threat-model", "closed-form-bounds", "gaussian-mip
 """Papers with a page in the gallery."""
 
 PAGES: dict[str, Callable[[], str]] = {
-    "index.md": landing,
+    "index.md": first,
+    "start/overview.md": overview,
+    **{f"{part['name']}/index.md": partial(_part, part) for part in _parts()},
     "concepts/conditions.md": conditions,
     "development/mutants.md": mutants,
     "development/rooms.md": rooms,

@@ -1,9 +1,9 @@
-// Search: a term of the glossary comes first, and for the code of a warning the page of warnings. The other figures are those of Sphinx.
+// Search: a term of the glossary comes first, for the code of a warning the page of warnings; names in Python come last. The other figures are those of Sphinx.
 var Scorer = {
-  score: ([page, , anchor, , score]) => {
+  score: ([page, , anchor, , score, , kind]) => {
     const code = /^[a-z]+(-[a-z]+)+$/.test(new URLSearchParams(location.search).get("q") || "");
     const first = (page === "concepts/glossary" && anchor) || (page === "reference/warnings" && code);
-    return score + (first ? 100 : 0);
+    return score + (first ? 100 : 0) - (kind === "object" ? 1000 : 0);
   },
   objNameMatch: 11,
   objPartialMatch: 6,

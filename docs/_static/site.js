@@ -5,9 +5,25 @@ document.addEventListener("DOMContentLoaded", () => {
     if (box.matches(".table-wrapper")) {
       box.setAttribute("role", "region");
       box.setAttribute("aria-label", "table");
+      box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
     }
   }
   for (const [kind, label] of [["sidebar-drawer", "pages"], ["toc-drawer", "on this page"]]) {
     document.querySelector(`aside.${kind}`)?.setAttribute("aria-label", label);
   }
+  // A search shows guides first, then names of functions (scorer.js puts them below), each under a heading.
+  const found = document.getElementById("search-results");
+  if (!found) return;
+  const head = (list, row, words) => {
+    if (!row || list.querySelector(`[data-group="${words}"]`)) return;
+    const line = Object.assign(document.createElement("li"), { className: "group", textContent: words });
+    line.dataset.group = words;
+    row.before(line);
+  };
+  new MutationObserver(() => {
+    const list = found.querySelector("ul.search");
+    if (!list) return;
+    head(list, list.querySelector("li:not(.kind-object):not(.group)"), "Pages");
+    head(list, list.querySelector("li.kind-object"), "Names in Python");
+  }).observe(found, { childList: true, subtree: true });
 });

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import reticent as rt
 from reticent.kernel.proofs.references import ERRATA, PAPERS, THEOREMS
 from tests.docs.follow import ROOT, pages, text_of
 
@@ -44,6 +45,18 @@ def test_a_page_that_did_not_change_is_left_alone(tmp_path: Path) -> None:
     assert not gone.exists()
     changed = {path.name for path, when in before.items() if path.stat().st_mtime_ns != when}
     assert changed == {"index.md"}
+
+
+def test_the_first_page_has_numbers_of_the_library() -> None:
+    rows = pages.landing.table()
+    assert [float(noise) for noise, *_ in rows] == sorted(pages.landing.NOISE)
+    for _, worst, relaxed, _ in rows:
+        assert 50.0 < float(relaxed.rstrip("%")) < float(worst.rstrip("%")), "the worst case stands beside"
+    risk = rt.risk(rt.dpsgd(noise_multiplier=1.1, sample_rate=0.01, steps=1000)).document.assessments[0]
+    noise, worst, _, epsilon = rows[pages.landing.NOISE.index(1.1)]
+    assert noise == "1.1"
+    assert float(worst.rstrip("%")) == pytest.approx(100 * (0.5 + risk.advantage.value / 2), abs=0.1)
+    assert float(epsilon) == pytest.approx(risk.epsilon_at_delta["1e-05"].value, rel=1e-3, abs=0)
 
 
 def test_every_cited_erratum_is_known() -> None:

@@ -115,6 +115,30 @@ def test_the_filters_of_the_gallery_need_no_script(opened: Any) -> None:
     assert both == [each for each in both if each == "entry glrt agrees"] != []
 
 
+def test_the_number_of_the_first_page_moves_with_the_noise(opened: Any) -> None:
+    page = opened("index.html")
+    shown = {name: page.locator(f"#{name}") for name in ("worst", "relaxed", "multiplier", "epsilon")}
+    before = {name: one.input_value() for name, one in shown.items()}
+    page.locator("#noise").press("ArrowRight")
+    after = {name: one.input_value() for name, one in shown.items()}
+    assert float(after["multiplier"]) > float(before["multiplier"])
+    for name in ("worst", "relaxed", "epsilon"):
+        assert float(after[name].rstrip("%")) < float(before[name].rstrip("%"))
+    without = opened("index.html", script=False)
+    assert without.locator("#worst").text_content() == before["worst"]
+    for name in ("certificate.html", "verify.html"):
+        assert page.locator(f'.doors a[href="{name}"]').count() == 1
+
+
+def test_a_search_shows_pages_before_names_in_python(opened: Any) -> None:
+    page = opened("search.html?q=assess")
+    page.locator("#search-results .group", has_text="Names in Python").wait_for(timeout=60_000)
+    kinds = page.evaluate("[...document.querySelectorAll('#search-results ul.search > li')].map(e => e.className)")
+    assert kinds[0] == "group"
+    names = [place for place, kind in enumerate(kinds) if "kind-object" in kind]
+    assert names == list(range(len(kinds) - len(names), len(kinds)))
+
+
 def test_the_gallery_is_short(opened: Any) -> None:
     height = "document.documentElement.scrollHeight"
     assert opened("evidence/gallery.html").evaluate(height) < 4_000
