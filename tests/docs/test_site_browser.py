@@ -118,9 +118,9 @@ def test_the_filters_of_the_gallery_need_no_script(opened: Any) -> None:
 def test_the_number_of_the_first_page_moves_with_the_noise(opened: Any) -> None:
     page = opened("index.html")
     shown = {name: page.locator(f"#{name}") for name in ("worst", "relaxed", "multiplier", "epsilon")}
-    before = {name: one.input_value() for name, one in shown.items()}
+    before = {name: one.text_content() for name, one in shown.items()}
     page.locator("#noise").press("ArrowRight")
-    after = {name: one.input_value() for name, one in shown.items()}
+    after = {name: one.text_content() for name, one in shown.items()}
     assert float(after["multiplier"]) > float(before["multiplier"])
     for name in ("worst", "relaxed", "epsilon"):
         assert float(after[name].rstrip("%")) < float(before[name].rstrip("%"))
@@ -158,7 +158,7 @@ def test_search_leads_to_the_page_that_says_what_a_word_means(opened: Any, word:
 
 def test_the_reference_says_array_like(site: Path) -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "reference/api").glob("*.html"))
-    assert text.count("ArrayLike") > 50
+    assert text.count("ArrayLike") > 25
     assert "_SupportsArray" not in text
     assert "_NestedSequence" not in text
 
