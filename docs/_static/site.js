@@ -23,7 +23,8 @@ document.addEventListener("DOMContentLoaded", () => {
   new MutationObserver(() => {
     const list = found.querySelector("ul.search");
     if (!list) return;
-    head(list, list.querySelector("li:not(.kind-object):not(.group)"), "Pages");
-    head(list, list.querySelector("li.kind-object"), "Names in Python");
+    const python = 'a[href*="reference/api/"]';
+    head(list, list.querySelector(`li:not(.group):not(:has(${python}))`), "Pages");
+    head(list, list.querySelector(`li:has(${python})`), "Names in Python");
   }).observe(found, { childList: true, subtree: true });
 });

@@ -133,10 +133,13 @@ def test_the_number_of_the_first_page_moves_with_the_noise(opened: Any) -> None:
 def test_a_search_shows_pages_before_names_in_python(opened: Any) -> None:
     page = opened("search.html?q=assess")
     page.locator("#search-results .group", has_text="Names in Python").wait_for(timeout=60_000)
-    kinds = page.evaluate("[...document.querySelectorAll('#search-results ul.search > li')].map(e => e.className)")
-    assert kinds[0] == "group"
-    names = [place for place, kind in enumerate(kinds) if "kind-object" in kind]
-    assert names == list(range(len(kinds) - len(names), len(kinds)))
+    listed = (
+        "[...document.querySelectorAll('#search-results ul.search > li')].map(e => e.querySelector('a')?.href || '')"
+    )
+    found = page.evaluate(listed)
+    names = [place for place, link in enumerate(found) if "reference/api/" in link]
+    assert len(found) > len(names) + 2 > 2
+    assert names == list(range(len(found) - len(names), len(found)))
 
 
 def test_the_gallery_is_short(opened: Any) -> None:
