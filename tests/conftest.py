@@ -124,6 +124,13 @@ def _width(request: pytest.FixtureRequest) -> None:
     as_users_get_it(signs=fine, selection=fine or slow, curve=_is_narrow(request))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _what_came_before() -> None:
+    """A watch looks twice among all objects: what other modules left is not among them."""
+    gc.collect()
+    gc.freeze()
+
+
 def _are_slow(request: pytest.FixtureRequest) -> bool:
     return "not slow" not in request.config.option.markexpr
 

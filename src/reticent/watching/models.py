@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import platform
 from typing import Any
@@ -51,6 +52,13 @@ def fingerprint(model: Any) -> str:
     tensors = {name: t for name, t in bare(model).state_dict().items() if isinstance(t, torch.Tensor)}
     state = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}
     return hashlib.sha256(save(state)).hexdigest()
+
+
+def living(*kinds: type) -> list[Any]:
+    """The objects of these kinds that the process holds now."""
+    objects = gc.get_objects()
+    found = {kind for kind in set(map(type, objects)) if issubclass(kind, kinds)}
+    return [one for one in objects if type(one) in found] if found else []
 
 
 def device_of(model: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter, is_
@@ -20,7 +19,7 @@ from reticent.watching.declared import innermost
 from reticent.watching.detectors.base import Detector, Loop, Undos
 from reticent.watching.detectors.mixed_outputs import tensors_in
 from reticent.watching.detectors.weights import Weights
-from reticent.watching.models import bare, entrance, fingerprint
+from reticent.watching.models import bare, entrance, fingerprint, living
 
 _LEFT: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
 """What each optimizer remembered when its last watch ended."""
@@ -363,5 +362,5 @@ def _inside(optimizer: Any) -> Any:
 
 def _follow_a_metric(optimizers: list[Any]) -> bool:
     """Whether the learning rate of one of these is set by a metric."""
-    found = [one for one in gc.get_objects() if issubclass(type(one), ReduceLROnPlateau) and one.last_epoch > 0]
+    found = [one for one in living(ReduceLROnPlateau) if one.last_epoch > 0]
     return any(innermost(one.optimizer) is mine for one in found for mine in optimizers)  # accelerate wraps it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from torch.utils.data import (
 from reticent.facts.base import word
 from reticent.facts.steps import Drawn, SamplerRecord, Source
 from reticent.watching.allocation import RandomAllocation
+from reticent.watching.models import living
 from reticent.watching.optimisers import of_opacus
 
 _OFTEN = (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT)
@@ -123,8 +123,8 @@ def holder_of(loader: Any) -> tuple[Any, str]:
 
 def holders_of(loader: Any) -> list[tuple[Any, str]]:
     """The same, and each ``BatchMemoryManager`` of this loader that is there now."""
-    kinds, batches = _splitting(), logical_batches(loader)
-    managers = [one for one in gc.get_objects() if type(one) in kinds and one.sampler is batches]
+    batches = logical_batches(loader)
+    managers = [one for one in living(*_splitting()) if one.sampler is batches]
     return [holder_of(loader), *((one, "sampler") for one in managers)]
 
 
