@@ -158,11 +158,12 @@ class NoiseSource(Detector):
     Seen: seeds of the generators of noise and batches, at each step, also where the program exchanges the generator;
     and their states: the place in the block of 624 numbers from which torch takes the next.
 
-    Not seen: noise that begins inside earlier noise, where more than a block of 624 other numbers was drawn since the
-    state was put back, or any right after a seed: it is seen where it begins in a block in which noise or a batch began
-    (small models and the same program again are seen); whether a large seed that is set while the loop runs is known to
-    somebody (a note), as one whose lower 32 bits, which alone count on a processor, were chosen; generators of CUDA graphs and of compiled code that draw noise with seeds of their own. Of a loop
-    of the program's own, only torch's default generator is followed, from one recorded step to the next: not noise from
+    Not seen: noise that begins inside earlier noise, where more than a block of 624 other numbers was drawn since
+    the state was put back, or any right after a seed: it is seen where it begins in a block in which noise or a
+    batch began (small models and the same program again are seen); whether a large seed that is set while the loop
+    runs is known to somebody (a note), as one whose lower 32 bits, which alone count on a processor, were chosen;
+    generators of CUDA graphs and of compiled code that draw noise with seeds of their own. Of a loop of the
+    program's own, only torch's default generator is followed, from one recorded step to the next: not noise from
     elsewhere, nor a state that is restored between the noise and its step.
     """
 
