@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from reticent.cli import _progress
+from reticent.cli.progress import note, progress_bar, waiting
 from reticent.verbs import progress
 
 
@@ -31,7 +31,7 @@ def test_the_remaining_time_of_a_resumed_run_counts_what_was_done_since(monkeypa
     shown = terminal(monkeypatch)
     clock = iter([0.0, 60.0, 60.05, 120.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    with _progress.progress_bar("training") as bar:
+    with progress_bar("training") as bar:
         for done in (50, 52, 53, 60):
             bar(done, 60)
     assert shown.pictures() == [
@@ -45,14 +45,14 @@ def test_the_remaining_time_of_a_resumed_run_counts_what_was_done_since(monkeypa
 
 def test_a_note_stays_and_a_long_name_is_cut(monkeypatch) -> None:
     shown = terminal(monkeypatch)
-    with _progress.waiting("assessing") as show:
+    with waiting("assessing") as show:
         show("x" * 100 + "\x1b[2J")
-        _progress.note("a worker is silent")
-    _, long, note, left = shown.pictures()
-    assert (len(long), long[-3:], note, left) == (79, "...", "a worker is silent\n", "")
+        note("a worker is silent")
+    _, long, kept, left = shown.pictures()
+    assert (len(long), long[-3:], kept, left) == (79, "...", "a worker is silent\n", "")
 
 
 def test_nothing_is_drawn_where_nobody_watches(capsys) -> None:
-    with _progress.progress_bar("training") as bar, _progress.waiting("assessing") as show:
-        _progress.note("a worker is silent")
+    with progress_bar("training") as bar, waiting("assessing") as show:
+        note("a worker is silent")
     assert (bar, show, capsys.readouterr().err) == (None, None, "a worker is silent\n")

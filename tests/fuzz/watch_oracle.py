@@ -36,8 +36,6 @@ class Oracle:
         self.clipped_to: list[float] = []
         self.waiting: Counter[int] = Counter()
         self.known_seed = self.known_draw = self.secure = False
-        self.remembered = ""
-        """What was put into the optimizer and moves the weights in the next step."""
         self.under: Counter[int] = Counter()
         """Releases by the seed that torch's generator had: a state that none of them came after repeats nothing."""
 
@@ -56,9 +54,6 @@ class Oracle:
             self.last = digest(self.model)
 
     def released(self, noise: float, rate: float | None) -> None:
-        if self.remembered:
-            self.dirty(self.remembered)
-            self.remembered = ""
         if self.known_seed and not self.secure:
             self.dirty("noise with a known seed")
         if self.known_draw and rate is not None:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from reticent.cli._app import DRY_RUN, JSON, REQUEST, Verb, argument, command, option
-from reticent.cli._progress import waiting
 from reticent.cli._tables import say
+from reticent.cli.progress import waiting
 from reticent.kernel.text import listed
 from reticent.verbs.request import Request, spelling_of
 from reticent.verbs.table import Answer

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.cli._plan import duration, in_file, risk_of
-from reticent.cli._progress import waiting
 from reticent.cli._tables import print_json, print_risk, say
+from reticent.cli.progress import waiting
 from reticent.kernel.errors import ArtifactError, NumericalError
 from reticent.kernel.text import digits
 from reticent.mechanisms.codec import mechanism_record

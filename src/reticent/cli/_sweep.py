@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.adversaries.report import Number
 from reticent.cli._plan import in_file
-from reticent.cli._progress import note, progress_bar
 from reticent.cli._tables import print_json, print_table, say, shown
+from reticent.cli.progress import note, progress_bar
 from reticent.io import yaml
 from reticent.verbs.progress import reporting
 

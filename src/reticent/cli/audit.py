@@ -15,7 +15,7 @@ from reticent.cli._app import option
 from reticent.cli._asking import asking, made, parameters_of, told
 from reticent.cli._audit_output import print_audit
 from reticent.cli._options import adversaries_of, told_apart, who_attacks
-from reticent.cli._progress import note, waiting
+from reticent.cli.progress import note, waiting
 from reticent.io.outputs import refuse_existing
 from reticent.verbs.evidence import NO_RELEASE, Audit
 from reticent.verbs.names import WORST

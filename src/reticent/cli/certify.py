@@ -19,8 +19,8 @@ from reticent.cli._app import argument, option
 from reticent.cli._asking import asking, made
 from reticent.cli._keys import private_key
 from reticent.cli._options import mechanism_options, selected
-from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_further, say
+from reticent.cli.progress import waiting
 from reticent.cli.train import train_with_bar
 from reticent.io.models import first_problem
 from reticent.io.times import moment

@@ -13,7 +13,7 @@ from reticent.cli._app import option
 from reticent.cli._asking import asking, in_lines, told
 from reticent.cli._limits import limited
 from reticent.cli._options import TIMEOUT
-from reticent.cli._progress import waiting
+from reticent.cli.progress import waiting
 from reticent.io.outputs import refuse_foreign, write_output
 from reticent.kernel.errors import ParameterError
 from reticent.verbs.gating import Gate, Gated

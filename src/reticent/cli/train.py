@@ -13,10 +13,10 @@ from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
 from reticent.cli._plan import in_file, print_plan
-from reticent.cli._progress import progress_bar
 from reticent.cli._selection import planned, print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, run_sweep
 from reticent.cli._tables import say
+from reticent.cli.progress import progress_bar
 from reticent.data.files import check_file
 from reticent.io import yaml
 from reticent.io.files import read_bytes, write_atomic, writing

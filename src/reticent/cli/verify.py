@@ -13,8 +13,8 @@ from reticent.cli._app import option
 from reticent.cli._asking import asking, told
 from reticent.cli._limits import limited
 from reticent.cli._options import TIMEOUT
-from reticent.cli._progress import waiting
 from reticent.cli._tables import say
+from reticent.cli.progress import waiting
 from reticent.io.outputs import refuse_foreign, write_output
 from reticent.verbs.verifying import Verify
 

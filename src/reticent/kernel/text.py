@@ -33,9 +33,7 @@ def printable(text: object, longest: int = _LONGEST) -> str:
     """
     found = str(text)
     cut = found if len(found) <= longest else found[: longest - 3] + "..."
-    if cut.isprintable():  # as nearly always
-        return cut
-    return "".join(_escaped(c) if unicodedata.category(c) in HIDDEN else c for c in cut)
+    return cut if cut.isprintable() else "".join(_escaped(c) if unicodedata.category(c) in HIDDEN else c for c in cut)
 
 
 def digits(x: float, count: int = 4, *, up: bool | None = None) -> str:

@@ -107,9 +107,7 @@ LOOPS = {
         **TWICE, after=lambda toy: torch.seed(), ran=AS_DRAWN, notes={facts.SEEDED_ON_THE_WAY}
     ),
     "a small seed before each step": Loop(**TWICE, after=lambda toy: torch.manual_seed(0), errors=SEED | REPEATED),
-    "a large seed before each step": Loop(
-        **TWICE, after=lambda toy: torch.manual_seed(2**60 + 7), errors=SEED, may=REPEATED
-    ),
+    "a large seed before each step": Loop(**TWICE, after=lambda toy: torch.manual_seed(2**60 + 7), errors=REPEATED),
     "a state that is put back": Loop(**TWICE, enters=keeps, after=puts_back, errors=REPEATED),
     "a public seed without noise": Loop(
         made=without_noise,
@@ -196,8 +194,7 @@ def test_batches_from_a_state_that_was_put_back_between_two_watches():
 
 
 def test_seeds_that_can_be_guessed():
-    known = (0, 2**32 - 1, 2**32, 2**53, 2**60, torch.Generator().initial_seed())
-    assert all(map(guessable, known))  # the lower 32 bits of 2^60 are 0
+    assert all(map(guessable, (0, 2**32 - 1, torch.Generator().initial_seed())))
     assert not any(map(guessable, (2**32 + 123_456, 2**53 + 2**31)))
 
 

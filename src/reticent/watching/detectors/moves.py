@@ -158,7 +158,9 @@ class Moves(Detector):
         self._steered += [self._optimizer, inner]
 
     def _look_at_schedules(self) -> None:
-        if _follow_a_metric(self._steered):
+        # accelerate wraps an optimizer
+        asked = [innermost(one.optimizer) for one in living(ReduceLROnPlateau) if one.last_epoch > 0]
+        if any(one is mine for one in asked for mine in self._steered):
             self._found(facts.METRIC_SCHEDULE)
 
     def _remember(self) -> None:
@@ -358,9 +360,3 @@ def _owners(model: Any, parameters: list[Any]) -> list[Any]:
 def _inside(optimizer: Any) -> Any:
     """The optimizer inside a private one, or the optimizer itself."""
     return getattr(optimizer, "original_optimizer", optimizer)
-
-
-def _follow_a_metric(optimizers: list[Any]) -> bool:
-    """Whether the learning rate of one of these is set by a metric."""
-    found = [one for one in living(ReduceLROnPlateau) if one.last_epoch > 0]
-    return any(innermost(one.optimizer) is mine for one in found for mine in optimizers)  # accelerate wraps it

@@ -124,8 +124,7 @@ def holder_of(loader: Any) -> tuple[Any, str]:
 def holders_of(loader: Any) -> list[tuple[Any, str]]:
     """The same, and each ``BatchMemoryManager`` of this loader that is there now."""
     batches = logical_batches(loader)
-    managers = [one for one in living(*_splitting()) if one.sampler is batches]
-    return [holder_of(loader), *((one, "sampler") for one in managers)]
+    return [holder_of(loader), *((one, "sampler") for one in living(*_splitting()) if one.sampler is batches)]
 
 
 def _splitting() -> tuple[type, ...]:

@@ -20,7 +20,7 @@ from reticent.facts.steps import Generator
 from reticent.watching import models, optimisers
 from reticent.watching.detectors.base import Detector, Loop, Step
 
-_SMALL, _TINY = 1 << 32, 1 << 10
+_SMALL = 1 << 32
 _OF_A_NEW_ONE = torch.Generator().initial_seed()
 
 _TWISTER = struct.Struct("<16xQ64s4952xB11xB3x")
@@ -158,11 +158,12 @@ class NoiseSource(Detector):
     Seen: seeds of the generators of noise and batches, at each step, also where the program exchanges the generator;
     and their states: the place in the block of 624 numbers from which torch takes the next.
 
-    Not seen: noise that begins inside earlier noise, where more than a block of 624 other numbers was drawn since the
-    state was put back, or any right after a seed: it is seen where it begins in a block in which noise or a batch began
-    (small models and the same program again are seen); whether a large seed that is set while the loop runs is known to
-    somebody (a note); generators of CUDA graphs and of compiled code that draw noise with seeds of their own. Of a loop
-    of the program's own, only torch's default generator is followed, from one recorded step to the next: not noise from
+    Not seen: noise that begins inside earlier noise, where more than a block of 624 other numbers was drawn since
+    the state was put back, or any right after a seed: it is seen where it begins in a block in which noise or a
+    batch began (small models and the same program again are seen); whether a large seed that is set while the loop
+    runs is known to somebody (a note), as one whose lower 32 bits, which alone count on a processor, were chosen;
+    generators of CUDA graphs and of compiled code that draw noise with seeds of their own. Of a loop of the
+    program's own, only torch's default generator is followed, from one recorded step to the next: not noise from
     elsewhere, nor a state that is restored between the noise and its step.
     """
 
@@ -213,12 +214,8 @@ def _where(state: torch.Tensor) -> _Where:
 
 
 def guessable(seed: int) -> bool:
-    """Whether a seed can be tried out, or is that of every new ``torch.Generator()``.
-
-    The twister of the processor takes the lower 32 bits: 2^60 gives the numbers of 0. One seed of the operating system
-    in four million looks like that.
-    """
-    return seed < _SMALL or seed % _SMALL < _TINY or seed == _OF_A_NEW_ONE
+    """Whether a seed can be tried out, or is that of every new ``torch.Generator()``."""
+    return seed < _SMALL or seed == _OF_A_NEW_ONE
 
 
 def of_noise(optimizer: Any) -> list[Any]:
