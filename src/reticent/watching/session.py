@@ -30,6 +30,7 @@ from reticent.watching.detectors import start as starts
 from reticent.watching.hooks import guarded
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watching.private_loop import PrivateLoop
+from reticent.watching.processes import Processes
 from reticent.watching.recorder import Recorder
 from reticent.watching.steps import SeenStep
 
@@ -108,6 +109,7 @@ class Watch(Brief):
         self._live = self._recorder.live = Live(self._recorder.so_far, planned_steps, stop_at, log, log_every)
         self._moves, self._drawing = loop.of(moves.Moves), loop.of(draws.Drawing)
         self._private = PrivateLoop(loop, self._recorder) if loop.private else None
+        self._processes = Processes(loop)
         self._undo: list[Callable[[], None]] = []
         self._ledger: RunLedger | None = None
         self._entered_before = self._failed = False
@@ -131,6 +133,7 @@ class Watch(Brief):
         for one in detectors:
             one.enters(self._entered_before)
         self._entered_before = True
+        self._processes.enters()
         if self._private is None:
             self._undo.append(register_optimizer_step_pre_hook(self._ask).remove)
         for one in detectors:
@@ -160,6 +163,7 @@ class Watch(Brief):
             self._loop.failed()
             self._ledger, self._failed = None, True
             starts.lose(self._model)
+        self._processes.leaves()
         self._live.tell()
         return stopped
 
@@ -170,7 +174,8 @@ class Watch(Brief):
         if not len(self):
             self._recorder.unseen(self._moves.taken)
         if len(self):
-            self._ledger = self._loop.of(starts.Start).close(self._recorder.written(ended=ended))
+            run = self._processes.joined(self._recorder.written(ended=ended), ended)
+            self._ledger = self._loop.of(starts.Start).close(run)
             if self._key is not None:
                 self._signature = sealed(self._ledger.to_json().encode(), LEDGER, self._key)
 
