@@ -10,6 +10,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -96,6 +97,7 @@ class Toy:
     epochs: int = 2
     each_pass: Callable[[int, Any], None] = lambda epoch, loader: None
     watches: Callable[[int], bool] = lambda rank: True
+    anew: bool = False
 
     def run(self, rank: int, out: Path) -> None:
         torch.seed()
@@ -116,23 +118,21 @@ class Toy:
         if "shuffle" in self.loader(rank, data):
             loader = DataLoader(data, batch_size=self.batch, shuffle=True)
         self.change(rank, model, optimizer, loader)
-        seen = rt.watch(model, optimizer, loader)
         drawn: list[list[int]] = [[]]
-        if self.watches(rank):
-            seen.__enter__()
         for epoch in range(self.epochs):
+            if self.watches(rank) and (self.anew or not epoch):
+                seen = rt.watch(model, optimizer, loader)
             self.each_pass(epoch, loader)
-            for features, labels in self.parts(loader, optimizer):
-                drawn[-1] += [int(number) for number in features[:, 0]]
-                optimizer.zero_grad()
-                criterion(
-                    model(self.features(rank, features / features.new_tensor([RECORDS, 1, 1, 1]))), labels
-                ).backward()
-                optimizer.step()
-                if not optimizer._is_last_step_skipped:
-                    drawn.append([])
+            with seen if self.watches(rank) else nullcontext():
+                for features, labels in self.parts(loader, optimizer):
+                    drawn[-1] += [int(number) for number in features[:, 0]]
+                    given = self.features(rank, features / features.new_tensor([RECORDS, 1, 1, 1]))
+                    optimizer.zero_grad()
+                    criterion(model(given), labels).backward()
+                    optimizer.step()
+                    if not optimizer._is_last_step_skipped:
+                        drawn.append([])
         if self.watches(rank):
-            seen.__exit__(None, None, None)
             seen.save(out.with_suffix(".json"))
         out.with_suffix(".drawn").write_text(json.dumps(drawn[:-1]))
 
@@ -153,6 +153,7 @@ LOOPS = {
     "parts of batches": Toy(physical=32),
     "a permutation for each pass": Toy(each_pass=lambda epoch, loader: loader.batch_sampler.set_epoch(epoch)),
     "secure noise": Toy(change=lambda rank, model, optimizer, loader: rt.secure_noise(optimizer)),
+    "a watch for each pass": Toy(anew=True),
     "small shares": Toy(data=lambda rank: records(40), batch=20, epochs=1),
     "no coins": Toy(
         loader=lambda rank, data: {"sampler": DistributedSampler(data, 2, rank), "batch_size": BATCH // 2},

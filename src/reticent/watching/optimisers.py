@@ -151,6 +151,8 @@ def waiting(p: Any, ghost: bool) -> tuple[int | None, int, int]:
 
 def is_pending(optimizer: Any) -> bool:
     """Whether clipped gradients of earlier batches wait to be released with those of the next step."""
+    if not adds_noise(optimizer):  # what has no noise is not marked as released
+        return bool(optimizer._is_last_step_skipped)
     sums = [getattr(p, "summed_grad", None) for group in optimizer.param_groups for p in group["params"]]
     return any(found is not None and not hasattr(found, "_processed") for found in sums)
 

@@ -35,7 +35,7 @@ from reticent.facts.steps import ClippingRecord, Drawn, SamplerRecord, Segment, 
 from reticent.records.ledger import RunLedger
 from reticent.watching import optimisers
 from reticent.watching.detectors import samplers
-from reticent.watching.detectors.base import Loop
+from reticent.watching.detectors.base import Detector, Loop
 from reticent.watching.detectors.draws import Drawing
 from reticent.watching.detectors.seeds import NoiseSource
 
@@ -86,23 +86,34 @@ class Told:
         return norm / min(divisors) if norm and all(divisors) else None
 
 
-class Processes:
-    """The processes that train with this one, if there are others."""
+class Processes(Detector):
+    """Processes that train with this one and do otherwise.
+
+    Kind: several processes.
+
+    Seen: what every detector sees in any process, which all must watch. At the end, whether they took as many steps,
+    ended at the same weights, drew from different seeds and share one data set out; and with what norms, divisors and
+    rates, of which the worst counts.
+
+    Not seen: a data set of the program's own that gives other records under the same numbers in another process, or a
+    ``TensorDataset`` whose records differ only beside the 256 that are compared; processes of a loop whose optimizer
+    does not add up gradients by itself, each of which has a ledger of its own.
+    """
 
     _entered: ClassVar[Iterator[int]] = count(1)
 
-    def __init__(self, loop: Loop) -> None:
-        self._loop, self._waited_for = loop, False
+    @classmethod
+    def fits(cls, loop: Loop) -> bool:
+        """There are others."""
+        return optimisers.adds_up(loop.optimizer)
 
-    def enters(self) -> None:
+    def enters(self, again: bool) -> None:
         """This process watches from now on."""
-        optimizer = self._loop.optimizer
-        if optimisers.adds_up(optimizer):
-            self._store: Any = distributed.distributed_c10d._get_default_store()
-            self._key, self._waited_for = f"reticent/{next(self._entered)}", True
-            self._store.set(self._of(distributed.get_rank(), "watches"), _NOTHING)
-            if not optimisers.by_opacus(optimisers.method_of(optimizer, "reduce_gradients")):
-                self._loop.found(facts.UNKNOWN_NOISE)
+        self._store: Any = distributed.distributed_c10d._get_default_store()
+        self._key, self._waited_for = f"reticent/{next(self._entered)}", True
+        self._store.set(self._of(distributed.get_rank(), "watches"), _NOTHING)
+        if not optimisers.by_opacus(optimisers.method_of(self._optimizer, "reduce_gradients")):
+            self._found(facts.UNKNOWN_NOISE)
 
     def _of(self, rank: int, what: str) -> str:
         return f"{self._key}/{rank}/{what}"
@@ -117,21 +128,19 @@ class Processes:
             self._tell(_NOTHING)
 
     def joined(self, run: RunLedger, ended: bool) -> RunLedger:
-        """The ledger of all processes; that of one process where there are no others.
+        """The ledger of all processes.
 
         Args:
             run: of this process.
             ended: its loop did not end with an error.
         """
         loop, ranks = self._loop, range(optimisers.processes())
-        if not optimisers.adds_up(loop.optimizer):
-            return run
         drawing = loop.of(Drawing)
         told = Told(
             run,
             drawing.shards,
             samplers.order_of(getattr(loop.loader, "dataset", ())),
-            optimisers.adds_noise(loop.optimizer),
+            optimisers.adds_noise(self._optimizer),
             sorted(loop.steps.divisors, key=lambda one: one or 0.0),
             _digests(loop.of(NoiseSource).seeds.used),
             _digests(drawing.seeds.used),
@@ -254,7 +263,7 @@ def _sampler(each: Sequence[Told], segments: Sequence[Segment]) -> SamplerRecord
     if first is None or len(cuts) > 1 or places != [{rank} for rank in range(len(each))] or first.parts != len(each):
         return _apart(found, len(each))
     copies = max(one.copies or 1 for one in found)
-    rates, least = [part.sample_rate or 0.0 for part in segments], first.records // first.parts
+    rates, least = [part.sample_rate or 0.0 for part in segments], (first.records - 1) // first.parts
     empty = len(each) * sum(part.steps * (1.0 - rate) ** least for part, rate in zip(segments, rates, strict=True))
     if any(one.drawn is not Drawn.POISSON for one in found) or len(lengths) > 1 or empty > _NEVER:
         return _apart(found, 1)
