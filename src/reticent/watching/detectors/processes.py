@@ -24,7 +24,7 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import count
+from itertools import count, zip_longest
 from typing import Any, ClassVar
 
 from torch import distributed
@@ -154,7 +154,7 @@ class Processes(Detector):
         return _with(alone, _apart([run.sampler], len(ranks)), run.segments)
 
 
-def _digests(seeds: Iterable[int]) -> list[str]:
+def _digests(seeds: Iterable[tuple[str, int]]) -> list[str]:
     return sorted(hashlib.sha256(str(seed).encode()).hexdigest() for seed in seeds)
 
 
@@ -176,8 +176,8 @@ def together(each: Sequence[Told]) -> RunLedger:
     found |= {fact.key: Seen.FOUND for fact, is_so in wrong.items() if is_so}
     segments = _segments(each, _worth(each, first))
     private = [run.diagnostics for run in runs if run.diagnostics is not None]
-    sizes = zip(*(one.batch_sizes for one in private), strict=False)
-    clipped = zip(*(one.clipped for one in private), strict=False)
+    sizes = zip_longest(*(one.batch_sizes for one in private))
+    clipped = zip_longest(*(one.clipped for one in private))
     numbers = {"batch_sizes": tuple(map(_sum, sizes)), "clipped": tuple(map(_sum, clipped))}
     whole = {"facts": found, "clipping": _clipping(runs), "diagnostics": private[0].model_copy(update=numbers)}
     return _with(base.model_copy(update=whole), _sampler(each, segments), segments)
@@ -263,8 +263,9 @@ def _sampler(each: Sequence[Told], segments: Sequence[Segment]) -> SamplerRecord
     if first is None or len(cuts) > 1 or places != [{rank} for rank in range(len(each))] or first.parts != len(each):
         return _apart(found, len(each))
     copies = max(one.copies or 1 for one in found)
-    rates, least = [part.sample_rate or 0.0 for part in segments], (first.records - 1) // first.parts
-    empty = len(each) * sum(part.steps * (1.0 - rate) ** least for part, rate in zip(segments, rates, strict=True))
+    rates = [part.sample_rate or one.run.sampler.sample_rate or 0.0 for one in each for part in one.run.segments]
+    steps = sum(part.steps for part in segments)
+    empty = len(each) * steps * (1.0 - min(rates)) ** ((first.records - 1) // first.parts)
     if any(one.drawn is not Drawn.POISSON for one in found) or len(lengths) > 1 or empty > _NEVER:
         return _apart(found, 1)
     return found[0].model_copy(update={"sample_rate": max(rates), "copies": copies if copies > 1 else None})
@@ -272,12 +273,11 @@ def _sampler(each: Sequence[Told], segments: Sequence[Segment]) -> SamplerRecord
 
 def _apart(found: Sequence[SamplerRecord], times: int) -> SamplerRecord:
     """Draws of several processes that no theorem joins: the worst of them, a record in so many processes at once."""
+    kinds = (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT, Drawn.UNKNOWN)
+    worst = next((one for kind in kinds for one in found if one.drawn is kind), found[0])
+    if worst.drawn in kinds[:2]:
+        return worst
+    drawn = Drawn.UNKNOWN if worst.drawn is Drawn.UNKNOWN else Drawn.DISTRIBUTED
     often = times * max(one.times_per_epoch or 1 for one in found)
-    for kind in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT, Drawn.UNKNOWN, found[0].drawn):
-        worst = next((one for one in found if one.drawn is kind), found[0])
-        if worst.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
-            return worst
-        if worst.drawn is Drawn.UNKNOWN:
-            return worst.model_copy(update={"times_per_epoch": often})
-    changes = {"drawn": Drawn.DISTRIBUTED, "times_per_epoch": often, "sample_rate": None, "batches_per_epoch": None}
-    return found[0].model_copy(update=changes)
+    changes = {"drawn": drawn, "times_per_epoch": often, "sample_rate": None, "batches_per_epoch": None}
+    return worst.model_copy(update=changes)

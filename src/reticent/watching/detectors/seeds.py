@@ -98,8 +98,8 @@ class Seeds:
 
     def __init__(self, generators: list[Any], found: Callable[[Fact], None], use: str = "noise") -> None:
         self._use, self._found = use, found
-        self.used = set[int]()
-        """Seeds of all numbers that were drawn."""
+        self.used = set[tuple[str, int]]()
+        """Kinds and seeds of the generators of all numbers that were drawn."""
         self._looks = [_Look(one, use) for one in generators if _has_seed(one)]
 
     def go_on(self) -> None:
@@ -115,7 +115,7 @@ class Seeds:
     def public(self) -> bool:
         """Whether a seed can be guessed."""
         known = [look.seed(self._found) for look in self._looks]
-        self.used.update(look.generator.initial_seed() for look in self._looks)
+        self.used.update((look.generator.device.type, look.generator.initial_seed()) for look in self._looks)
         return any(known)
 
     def drawn(self, *, after: bool = False) -> None:
