@@ -181,6 +181,7 @@ _KINDS = (
     "Padding",
     "Weights and updates",
     "What trains beside",
+    "Several processes",
     "Start",
     "Form and size of gradients",
 )

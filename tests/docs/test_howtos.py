@@ -28,6 +28,7 @@ SHORT = {
     "howto/own-table.md": ["runs/people-certificate/certificate.html"],
     "howto/schedules.md": ["certificate/certificate.html", "ledger.json", "runs/plan-certificate/certificate.html"],
     "howto/secrets-in-text.md": ["certificate/certificate.html"],
+    "howto/several-processes.md": ["certificate/certificate.html", "ledger.json"],
     "howto/shuffling-to-random-allocation.md": ["certificate/certificate.html", "ledger.json"],
     "howto/worth-of-an-accusation.md": ["release/certificate.html"],
     "howto/register.md": ["together/certificate.html", "clinic.register"],
@@ -43,7 +44,7 @@ LONG = {
     "howto/lightning.md": ["certificate/certificate.html"],
 }
 
-WATCHED = ("howto/opacus.md", "howto/huggingface.md", "howto/lightning.md")
+WATCHED = ("howto/opacus.md", "howto/huggingface.md", "howto/lightning.md", "howto/several-processes.md")
 """Pages whose certificates state the noise that was set, and Poisson sampling: nothing in them voids it."""
 
 

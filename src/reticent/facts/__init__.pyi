@@ -23,6 +23,8 @@ from reticent.facts.draws import LARGER_BATCH as LARGER_BATCH
 from reticent.facts.clipping import UNCLIPPED as UNCLIPPED
 from reticent.facts.weights import NOT_FINITE as NOT_FINITE
 from reticent.facts.weights import NOT_FOLLOWED as NOT_FOLLOWED
+from reticent.facts.processes import UNSEEN_PROCESSES as UNSEEN_PROCESSES
+from reticent.facts.processes import UNEQUAL_PROCESSES as UNEQUAL_PROCESSES
 from reticent.facts.divisor import PRIVATE_DIVISOR as PRIVATE_DIVISOR
 from reticent.facts.draws import LEFT_OUT as LEFT_OUT
 from reticent.facts.clipping import NOT_LOOKED_AT as NOT_LOOKED_AT

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from reticent.facts.steps import Drawn, SamplerRecord, Source
-from reticent.kernel.errors import ParameterError
+from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms.units import Unit
 from reticent.kernel.text import one_of
 from reticent.watching import models, optimisers
@@ -29,6 +29,7 @@ def check_together(model: Any, optimizer: Any) -> None:
 
     Raises:
         ParameterError: it is none, has no parameter of the model, or is not the private one.
+        UnsupportedError: each of several processes has a part of the weights.
     """
     bare = models.bare(model)
     if not isinstance(bare, nn.Module):
@@ -37,6 +38,11 @@ def check_together(model: Any, optimizer: Any) -> None:
     wrapped = any(hasattr(p, "summed_grad") for p in bare.parameters())
     if wrapped and not optimisers.is_private(optimizer):
         raise ParameterError("optimizer", kind, "the private one that make_private returned for this model")
+    if hasattr(optimizer, "world_size") and not hasattr(optimizer, "reduce_gradients"):
+        raise UnsupportedError(
+            f"{kind} is not watched: each process has a part of the weights (FSDP); of several processes give it a "
+            "model in DifferentiallyPrivateDistributedDataParallel"
+        )
     if optimizer is None:
         return
     if not hasattr(optimizer, "param_groups"):

@@ -13,16 +13,20 @@ from torch import nn
 import reticent
 from reticent.facts.base import word
 from reticent.kernel.lazy import installed
+from reticent.watching.optimisers import of_opacus
+
+_OF_PROCESSES = "DifferentiallyPrivateDistributedDataParallel"
 
 _PACKAGES = ("torch", "opacus", "transformers", "peft", "lightning", "accelerate")
 
 
 def bare(model: Any) -> nn.Module:
-    """The module inside the wrappers of Opacus and of ``torch.compile``, or the module itself."""
+    """The module inside the wrappers of Opacus, ``torch.compile`` and several processes, or the module itself."""
     for wrapper in ("_orig_mod", "_module", "_orig_mod"):
         inner = getattr(model, wrapper, None)
         model = inner if isinstance(inner, nn.Module) else model
-    return model
+    of_processes = (nn.parallel.DistributedDataParallel, *of_opacus("distributed", _OF_PROCESSES))
+    return model.module if isinstance(model, of_processes) else model
 
 
 def entrance(model: Any) -> nn.Module:

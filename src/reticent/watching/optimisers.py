@@ -70,7 +70,7 @@ def clipping_of(optimizer: Any) -> Kind:
 
 _CLIPS = ("clip_and_accumulate", "accumulate", "pre_step", "params", "grad_samples", "_get_flat_grad_sample")
 """What decides what is summed up."""
-_NOISES = ("add_noise", "scale_grad", "params", "accumulated_iterations")
+_NOISES = ("add_noise", "scale_grad", "reduce_gradients", "params", "accumulated_iterations")
 """What decides what becomes of the sum."""
 
 
@@ -151,6 +151,8 @@ def waiting(p: Any, ghost: bool) -> tuple[int | None, int, int]:
 
 def is_pending(optimizer: Any) -> bool:
     """Whether clipped gradients of earlier batches wait to be released with those of the next step."""
+    if not adds_noise(optimizer):  # what has no noise is not marked as released
+        return bool(optimizer._is_last_step_skipped)
     sums = [getattr(p, "summed_grad", None) for group in optimizer.param_groups for p in group["params"]]
     return any(found is not None and not hasattr(found, "_processed") for found in sums)
 
@@ -176,6 +178,23 @@ def randomness_of(optimizer: Any) -> Generator:
     if secure_mode or is_secured(optimizer):
         return Generator.SECURE
     return Generator.DEFAULT if optimizer.generator is None else Generator.OF_PROGRAM
+
+
+def processes() -> int:
+    """How many processes train together, as torch knows it."""
+    import torch.distributed as distributed
+
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+
+
+def adds_up(optimizer: Any) -> bool:
+    """Whether each step is made of the gradients of several processes."""
+    return hasattr(optimizer, "reduce_gradients") and processes() > 1
+
+
+def adds_noise(optimizer: Any) -> bool:
+    """Whether this process adds the noise: of several the first does, for all."""
+    return not (hasattr(optimizer, "reduce_gradients") and optimizer.rank)
 
 
 def is_secured(optimizer: Any) -> bool:

@@ -25,7 +25,7 @@ from reticent.signing.keys import private_key
 from reticent.signing.provenance import sealed
 from reticent.watching import declared, one_at_a_time
 from reticent.watching.declared import unit_of
-from reticent.watching.detectors import DETECTORS, attribute, base, draws, moves
+from reticent.watching.detectors import DETECTORS, attribute, base, draws, moves, processes
 from reticent.watching.detectors import start as starts
 from reticent.watching.hooks import guarded
 from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
@@ -108,6 +108,7 @@ class Watch(Brief):
         self._live = self._recorder.live = Live(self._recorder.so_far, planned_steps, stop_at, log, log_every)
         self._moves, self._drawing = loop.of(moves.Moves), loop.of(draws.Drawing)
         self._private = PrivateLoop(loop, self._recorder) if loop.private else None
+        self._processes = loop.of(processes.Processes) if processes.Processes.fits(loop) else None
         self._undo: list[Callable[[], None]] = []
         self._ledger: RunLedger | None = None
         self._entered_before = self._failed = False
@@ -160,6 +161,8 @@ class Watch(Brief):
             self._loop.failed()
             self._ledger, self._failed = None, True
             starts.lose(self._model)
+        if self._processes is not None:
+            self._processes.leaves()
         self._live.tell()
         return stopped
 
@@ -170,7 +173,9 @@ class Watch(Brief):
         if not len(self):
             self._recorder.unseen(self._moves.taken)
         if len(self):
-            self._ledger = self._loop.of(starts.Start).close(self._recorder.written(ended=ended))
+            run = self._recorder.written(ended=ended)
+            run = run if self._processes is None else self._processes.joined(run, ended)
+            self._ledger = self._loop.of(starts.Start).close(run)
             if self._key is not None:
                 self._signature = sealed(self._ledger.to_json().encode(), LEDGER, self._key)
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, nullcontext
+from itertools import chain, islice, repeat
+
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import reticent as rt
 from reticent import facts
@@ -198,3 +203,63 @@ def test_a_write_before_a_tensor_moved_is_kept():
     layer.inside.weight.data = torch.randn(4, 2).t()
     weights.keep()
     assert weights.apart_written()
+
+
+class Elsewhere(nn.Parameter):
+    """Numpy is not asked for the values of one of another class."""
+
+
+class Operations(TorchDispatchMode):
+    """Counts what torch is asked for, and what of that waits for a device: a number, a comparison, a copy from it."""
+
+    WAITS = ("_local_scalar_dense", "equal", "is_nonzero", "nonzero", "masked_select", "unique")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all = self.waits = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.all += 1
+        self.waits += function.overloadpacket.__name__ in self.WAITS
+        return function(*args, **(kwargs or {}))
+
+
+class Reads(TorchFunctionMode):
+    """Counts copies to the processor, which are nothing where all is there already."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.waits += function in (torch.Tensor.cpu, torch.Tensor.numpy, torch.Tensor.tolist)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
+def test_a_usual_step_waits_for_nothing_and_asks_little_of_each_parameter(mode, autocast):
+    """As on a device, numpy cannot look at the weights. The four steps are some that nobody looks at closely."""
+
+    def asked(layers, watch):
+        model = nn.Sequential(*(one for _ in range(layers) for one in (nn.Linear(4, 4), nn.Tanh())), nn.Linear(4, 2))
+        for layer in model:
+            for name, p in list(layer.named_parameters()):
+                setattr(layer, name, Elsewhere(p.detach()))
+        made = private(model=model, mode=mode)
+        operations, reads = Operations(), Reads()
+        with rt.watch(*made[:3]) if watch else nullcontext():
+            for number, (features, labels) in enumerate(islice(chain.from_iterable(repeat(made[2])), 24)):
+                with ExitStack() as counting:
+                    for one in (operations, reads) if number in range(18, 22) else ():
+                        counting.enter_context(one)
+                    made[1].zero_grad()
+                    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                        loss = made[3](made[0](features), labels)
+                    loss.backward()
+                    made[1].step()
+        return operations.all, operations.waits + reads.waits
+
+    (few, few_wait), (many, many_wait) = ([asked(n, True)[at] - asked(n, False)[at] for at in (0, 1)] for n in (2, 12))
+    assert few_wait == many_wait == 0
+    assert many - few <= 10 * 2 + 4  # one look at other places in four steps

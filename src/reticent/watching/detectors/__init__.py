@@ -5,7 +5,17 @@ from __future__ import annotations
 from reticent.watching.detectors import alone, attribute, checkpoints, clipping, collating, divisor, draws, ghost
 
 # isort: split
-from reticent.watching.detectors import layouts, model_form, moves, noise, parts, record_gradients, seeds, start
+from reticent.watching.detectors import (
+    layouts,
+    model_form,
+    moves,
+    noise,
+    parts,
+    processes,
+    record_gradients,
+    seeds,
+    start,
+)
 
 # isort: split
 from reticent.watching.detectors import trained, weights
@@ -16,5 +26,6 @@ DETECTORS: tuple[type[Detector], ...] = (
     collating.Collating, attribute.SensitiveWatch, moves.Moves, moves.Beside, weights.Buffers, checkpoints.Checkpoints,
     layouts.MixingLayers, alone.AloneInFirstStep, record_gradients.RecordGradients, noise.NoisyGradients,
     noise.AddedNoise, ghost.GhostClipping, layouts.Layouts, model_form.FormWatch,
+    processes.Processes,
 )  # fmt: skip
 """All of them, in the order in which they look."""

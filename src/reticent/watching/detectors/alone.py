@@ -85,7 +85,8 @@ class AloneInFirstStep(Detector):
     the length of the longest record, or by a mean of lengths; a mean over records that the program chose from the
     losses of all (``l[h].mean()``), though one of torch over chosen outputs is seen; whether the loss is a mean where
     the batches of the first steps have one size each, or operations that may divide lie on the way; outputs that depend
-    on nothing of other records but their number, of models on a GPU, in half precision, or that draw random numbers;
+    on nothing of other records but their number, of models that draw random numbers, or by less than eight roundings on
+    a GPU or in half precision;
     ``batch_first=False`` under Opacus for data whose first axis holds the records, where sequences are as long as the
     batch has records; and the loss where the loop calls ``torch.autograd.backward`` itself, or runs forward and
     backward passes in two threads (the ledger says ``mixing-not-looked-at``).

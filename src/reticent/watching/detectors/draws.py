@@ -317,12 +317,15 @@ class Drawing(Detector):
     Attributes:
         sampler: as it was seen so far, the worst of all.
         draws: since the watch was entered.
+        shards: of several processes, from which part of the records each pass drew, where it is another one.
         drawn_at: the largest rate at which the batches of the last step were drawn, where each record has a coin.
     """
 
     def __init__(self, loop: Loop) -> None:
         super().__init__(loop)
-        self.sampler, self._batches = samplers.look_at(loop.loader), samplers.logical_batches(loop.loader)
+        self.sampler = samplers.look_at(loop.loader, joined=optimisers.adds_up(loop.optimizer))
+        self._batches = samplers.logical_batches(loop.loader)
+        self.shards: list[samplers.Shard | None] = []
         self._said = declared.sampler(loop.said.sampler, self.sampler)
         self.drawn_at, self._repeats = 0.0, False
         self.draws = Draws(loop.loader, ahead=False, passes=0, coins=None)
@@ -330,9 +333,9 @@ class Drawing(Detector):
     def enters(self, again: bool) -> None:
         """Which generator a Poisson sampler draws from, and whether an empty batch gets a made-up record."""
         if not again:
-            self._seeds = seeds.Seeds(seeds.of_draws(self._batches), self._found, use="draws")
+            self.seeds = seeds.Seeds(seeds.of_draws(self._batches), self._found, use="draws")
             self._drawn_from = getattr(self._batches, "generator", None)
-        self._seeds.go_on()
+        self.seeds.go_on()
         if getattr(getattr(self._loop.loader, "collate_fn", None), "rand_on_empty", False):  # whoever joins replaces it
             self._found(facts.LARGER_BATCH)
 
@@ -363,13 +366,16 @@ class Drawing(Detector):
     def on_pass(self) -> None:
         """A sampler that was changed since it was looked at counts as changed for the whole loop."""
         self.sampler = samplers.look_again(self._loop.loader, self.sampler)
+        shard = samplers.shard_of(self._loop.loader)
+        if self.shards[-1:] != [shard]:
+            self.shards.append(shard)
 
     def _coins(self) -> seeds.Coins:
         now = getattr(self._batches, "generator", None)
         if now is not self._drawn_from:
             self._drawn_from = now
-            self._seeds.exchange(seeds.of_draws(self._batches))
-        coins = self._seeds.coins()
+            self.seeds.exchange(seeds.of_draws(self._batches))
+        coins = self.seeds.coins()
         coins.rate = float(self._batches.sample_rate)
         return coins
 
@@ -396,7 +402,7 @@ class Drawing(Detector):
         self.drawn_at = 0.0
         for coins in draws.coins:
             self.drawn_at = max(self.drawn_at, coins.rate)
-            if self._seeds.shown(coins):
+            if self.seeds.shown(coins):
                 self._found(facts.PUBLIC_DRAWS)
         if used is None and size is not None and draws.fewer_than(size - parts, batches):
             self._found(facts.LARGER_BATCH)

@@ -27,6 +27,10 @@ from reticent.watching.models import bare
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
 
+_OFTEN = 8
+"""Roundings of the precision that outputs may differ by in batches of another size, where sums are not exact: fewer
+than one in 20 layers of a processor, where rounding is independent in each."""
+
 _WITHIN = 3
 """Levels at which tensors are looked for in an object."""
 
@@ -97,9 +101,18 @@ def _differs(together: list[torch.Tensor], alone: list[torch.Tensor] | None, giv
     if alone is not None:
         rows = {k: row for k, row in rows.items() if k < len(alone) and alone[k].dim() and len(alone[k]) == 1}
         if given.alike and all(row.shape == alone[k][0].shape for k, row in rows.items()):
-            return any(differ(row, alone[k][0]) for k, row in rows.items())
+            shaken = given.of([at], given.shake) if given.coarse else alone
+            if any(_differ_by_more(row, alone[k][0], shaken[k][0], given.relative) for k, row in rows.items()):
+                return True
+            if not given.coarse:
+                return False
     copies = given.of([at] * size) if rows else []
     return any(differ(row, copies[k][at]) for k, row in rows.items())
+
+
+def _differ_by_more(row: torch.Tensor, alone: torch.Tensor, shaken: torch.Tensor, relative: float) -> bool:
+    """Whether a record has other outputs alone, beyond rounding and what the model makes of rounded inputs."""
+    return differ(row, alone, relative, _ABSOLUTE + _OFTEN * float((shaken - alone).abs().max()))
 
 
 def _mixed_numbers(together: list[torch.Tensor], given: Given, size: int) -> set[int]:
@@ -130,8 +143,9 @@ class Given:
     """What a model is about to read, of which parts can be read again; each time it draws the same random numbers.
 
     Attributes:
-        alike: whether outputs are the same in batches of another size: nothing was drawn, and sums are exact enough.
-        coarse: whether sums are not exact enough for that.
+        alike: whether outputs are the same in batches of another size, but for rounding: nothing was drawn.
+        coarse: whether they are not exact: of a GPU, which may round products to ten bits, or in half precision.
+        relative: what outputs may differ by, of their largest value.
         rows: of layers, in the calls so far.
         twin: the copy that read it last.
         still: whether it reads as in evaluation, without dropout.
@@ -151,8 +165,9 @@ class Given:
         self.twin = self._copy()
         parameters = list(self.twin.parameters())
         self._devices = sorted({p.device.index or 0 for p in parameters if p.is_cuda})
-        self.coarse = torch.is_autocast_enabled("cpu") or any(p.is_cuda or p.element_size() < 4 for p in parameters)
-        self.alike = not self.coarse
+        self._rounding = max((_rounding(p) for p in parameters if p.is_floating_point()), default=0.0)
+        self.coarse, self.alike = self._rounding > torch.finfo(torch.float32).eps, True
+        self.relative = max(_RELATIVE, _OFTEN * self._rounding)
 
     def _copy(self) -> nn.Module:
         model = self._read.model
@@ -168,6 +183,13 @@ class Given:
                 _vary(layer, self._varied)
         self.rows.follow(twin)
         return twin
+
+    def shake(self, rows: torch.Tensor) -> torch.Tensor:
+        """The same rows, each number moved by one rounding, up and down in turn."""
+        if not rows.is_floating_point():
+            return rows
+        places = torch.arange(rows.numel(), device=rows.device).view_as(rows)
+        return rows * (1.0 + self._rounding * (1 - 2 * (places % 2))).to(rows.dtype)
 
     def of(self, records: Sequence[int], change: Change = lambda rows: rows) -> list[torch.Tensor]:
         """The outputs of these records, single numbers among them.
@@ -186,6 +208,13 @@ class Given:
             found = list(tensors_in(self.twin(*args, **kwargs), numbers=True))
             self.alike = self.alike and not drawn()
         return found
+
+
+def _rounding(p: torch.Tensor) -> float:
+    """The distance of numbers at 1 in the precision in which products with this parameter are summed."""
+    kind = p.device.type
+    cast = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else p.dtype
+    return max(torch.finfo(p.dtype).eps, torch.finfo(cast).eps, 2.0**-10 if p.is_cuda else 0.0)
 
 
 def _vary(layer: nn.Module, by: float) -> None:
@@ -304,9 +333,9 @@ def _cut(given: Any, size: int, records: list[int], change: Change, depth: int =
     return chosen
 
 
-def differ(one: torch.Tensor, other: torch.Tensor, relative: float = _RELATIVE) -> bool:
+def differ(one: torch.Tensor, other: torch.Tensor, relative: float = _RELATIVE, absolute: float = _ABSOLUTE) -> bool:
     """Whether two tensors of one shape have other values, beyond rounding."""
     if one.shape != other.shape:
         return False
     gap = float((one - other).abs().max())
-    return gap > relative * float(other.abs().max()) + _ABSOLUTE
+    return gap > relative * float(other.abs().max()) + absolute

@@ -25,11 +25,6 @@ from reticent.watching.secure_noise import NORMAL, drawn
 _GRAD, _VERSION = attrgetter("grad"), attrgetter("_version")
 
 
-def is_sharded(optimizer: Any) -> bool:
-    """Whether each of several processes has a part of the weights, and of the noise."""
-    return hasattr(optimizer, "world_size") and not hasattr(optimizer, "reduce_gradients")
-
-
 class NoisyGradients(Detector):
     """Gradients that move the weights and are not the noisy ones.
 
@@ -82,7 +77,7 @@ class NoisyGradients(Detector):
 
     def on_step(self) -> None:
         """They are about to be used, by the optimizer or by other processes that add theirs."""
-        if self._changed() and not is_sharded(self._optimizer):
+        if self._changed():
             self._found(facts.CHANGED_GRADIENTS)
 
     def after_step(self) -> None:
@@ -125,9 +120,8 @@ class AddedNoise(Detector):
     Seen: what torch draws while noise is added: each gradient is its sum and one draw that is large enough, in the
     first four steps and every 128th, and in each step of an optimizer that overrides something.
 
-    Not seen: noise that code inside Opacus stops adding, or adds too little of, between these steps; what other
-    processes do in distributed training: only the first process adds noise, and what is compared is what this process
-    has before and after the sum over all.
+    Not seen: noise that code inside Opacus stops adding, or adds too little of, between these steps; that the sum over
+    several processes is what each of them added to it: it is compared that all end at the same weights.
     """
 
     of_opacus = True
@@ -143,8 +137,7 @@ class AddedNoise(Detector):
         optimizer = self._optimizer
         if step.close or not step.usual:
             self._overridden = optimisers.noise_is_overridden(optimizer)
-        looked = (self._overridden or step.measured) and not is_sharded(optimizer)
-        self._drawn = DrawnNoise(optimizer) if looked else None
+        self._drawn = DrawnNoise(optimizer) if self._overridden or step.measured else None
         return self._drawn
 
     def after_noise(self) -> None:

@@ -228,4 +228,5 @@ def _marks(gradients: torch.Tensor) -> torch.Tensor:
     """A number for the gradient of each record: its product with a fixed vector."""
     rows = gradients.detach().reshape(len(gradients), gradients.shape[1:].numel()).float()
     vector = torch.arange(1, rows.shape[1] + 1, dtype=torch.float32, device=rows.device).sin_()
-    return (rows @ vector).double().cpu()
+    with torch.autocast(rows.device.type, enabled=False):  # a backward pass may run inside one, and no step does
+        return (rows @ vector).double().cpu()

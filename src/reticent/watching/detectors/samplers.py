@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch.utils.data import (
     BatchSampler,
     ConcatDataset,
@@ -16,6 +19,7 @@ from torch.utils.data import (
     StackDataset,
     Subset,
     SubsetRandomSampler,
+    TensorDataset,
     WeightedRandomSampler,
 )
 
@@ -23,21 +27,32 @@ from reticent.facts.base import word
 from reticent.facts.steps import Drawn, SamplerRecord, Source
 from reticent.watching.allocation import RandomAllocation
 from reticent.watching.models import living
-from reticent.watching.optimisers import of_opacus
+from reticent.watching.optimisers import of_opacus, processes
 
 _OFTEN = (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT)
 """Draws that may fill a batch with one record."""
 
 _NO_LOADER = "no loader was given"
 
+_SEVERAL = "DistributedUniformWithReplacementSampler"
 
-def look_at(loader: Any) -> SamplerRecord:
+_PLACES = 256
+"""Records of a tensor that tell one order from another."""
+
+
+def look_at(loader: Any, *, joined: bool = False) -> SamplerRecord:
     """What a loader's sampler is.
 
     Only classes that are known line by line count, and only while nobody has overridden how they draw. An unknown
     class is unknown, whatever it is called.
+
+    Args:
+        loader: that the loop reads, or None.
+        joined: several processes train, and what each of them draws will be compared.
     """
-    seen = _in_all_processes(_look_at(loader), _processes())
+    seen = _look_at(loader)
+    if not (joined and _is_shared(seen)):
+        seen = _in_all_processes(seen, processes())
     listed = copies(getattr(loader, "dataset", None))
     return seen.model_copy(update={"copies": listed}) if listed > 1 else seen
 
@@ -49,7 +64,7 @@ def look_again(loader: Any, seen: SamplerRecord) -> SamplerRecord:
     """
     if seen.drawn in (Drawn.UNKNOWN, Drawn.POISSON):
         return seen
-    now = _in_all_processes(_look_at(loader), _processes()).model_copy(update={"copies": seen.copies})
+    now = _in_all_processes(_look_at(loader), processes()).model_copy(update={"copies": seen.copies})
     if now == seen:
         return seen
     for worse, most in ((_OFTEN, "batch_size"), ((Drawn.DISTRIBUTED,), "times_per_epoch")):
@@ -83,11 +98,62 @@ def _look_at(loader: Any) -> SamplerRecord:
     return _batched(batches, dataset)
 
 
-def _processes() -> int:
-    """How many processes train together, as torch knows it."""
-    import torch.distributed as distributed
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The part of the records that a process draws from in one pass.
 
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+    Attributes:
+        draws: the class of the sampler.
+        records: of all parts together.
+        parts: into which they are shared out.
+        part: the number of this one.
+        length: what this process draws in a pass.
+        order: the seed of the permutation that is cut into parts; None where they lie in order.
+    """
+
+    draws: str
+    records: int
+    parts: int
+    part: int
+    length: int
+    order: int | None
+
+
+def shard_of(loader: Any) -> Shard | None:
+    """The part from which the next pass draws; None where its sampler shares nothing out."""
+    one: Any
+    batches = logical_batches(loader)
+    if any(_draws_like(batches, kind) for kind in of_opacus("utils.uniform_sampler", _SEVERAL)):
+        one, records, seed, length = batches, batches.total_size, batches.shuffle_seed, batches.num_batches
+    else:
+        one = getattr(batches, "sampler", None)
+        if not _draws_like(one, DistributedSampler):
+            return None
+        records, seed, length = len(one.dataset), one.seed, one.num_samples
+    order = seed + one.epoch if one.shuffle else None
+    return Shard(type(one).__name__, records, one.num_replicas, one.rank, length, order)
+
+
+def order_of(dataset: Any) -> str:
+    """A digest of which record is where, as far as it can be told without asking for records.
+
+    Positions of ``Subset``, parts of ``ConcatDataset``, values of a ``TensorDataset`` at some places, and what
+    Hugging Face's ``datasets`` call their fingerprint.
+    """
+    digest = hashlib.sha256(f"{type(dataset).__name__} {getattr(dataset, '__len__', int)()}".encode())
+    if isinstance(dataset, Subset):
+        digest.update(np.asarray(dataset.indices, dtype=np.int64).tobytes() + order_of(dataset.dataset).encode())
+    for part in getattr(dataset, "datasets", ()) if isinstance(dataset, (ConcatDataset, StackDataset)) else ():
+        digest.update(order_of(part).encode())
+    for whole in dataset.tensors if isinstance(dataset, TensorDataset) else ():
+        some = whole.detach()[:: max(1, len(whole) // _PLACES)].cpu().contiguous()
+        digest.update(some.reshape(-1).view(torch.uint8).numpy().tobytes())
+    digest.update(str(getattr(dataset, "_fingerprint", "")).encode())
+    return digest.hexdigest()
+
+
+def _is_shared(seen: SamplerRecord) -> bool:
+    return seen.drawn is Drawn.POISSON and seen.name == _SEVERAL
 
 
 def _in_all_processes(seen: SamplerRecord, processes: int) -> SamplerRecord:
@@ -95,6 +161,8 @@ def _in_all_processes(seen: SamplerRecord, processes: int) -> SamplerRecord:
 
     A sampler that does not share the records out may draw a record in each process in the same step.
     """
+    if _is_shared(seen):
+        return seen.model_copy(update={"drawn": Drawn.DISTRIBUTED, "times_per_epoch": 1, "sample_rate": None})
     if processes == 1 or seen.drawn is Drawn.DISTRIBUTED:
         return seen
     if seen.drawn in _OFTEN:
@@ -138,24 +206,16 @@ def logical_batches(loader: Any) -> Any:
 
 
 def _poisson(batches: Any) -> SamplerRecord | None:
-    several, one = "DistributedUniformWithReplacementSampler", "UniformWithReplacementSampler"
-    if isinstance(batches, of_opacus("utils.uniform_sampler", several)):
-        return SamplerRecord(
-            drawn=Drawn.DISTRIBUTED,
-            source=Source.SEEN,
-            name=word(type(batches).__name__),
-            dataset_size=batches.total_size,
-            times_per_epoch=1,
-        )
-    if not any(_draws_like(batches, kind) for kind in of_opacus("utils.uniform_sampler", one)):
-        return None
-    return SamplerRecord(
-        drawn=Drawn.POISSON,
-        source=Source.SEEN,
-        name=one,
-        sample_rate=float(batches.sample_rate),
-        dataset_size=int(batches.num_samples),
-    )
+    for name, records in ((_SEVERAL, "total_size"), ("UniformWithReplacementSampler", "num_samples")):
+        if any(_draws_like(batches, kind) for kind in of_opacus("utils.uniform_sampler", name)):
+            return SamplerRecord(
+                drawn=Drawn.POISSON,
+                source=Source.SEEN,
+                name=name,
+                sample_rate=float(batches.sample_rate),
+                dataset_size=int(getattr(batches, records)),
+            )
+    return None
 
 
 def _allocated(batches: RandomAllocation) -> SamplerRecord:

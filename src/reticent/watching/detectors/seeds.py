@@ -98,6 +98,8 @@ class Seeds:
 
     def __init__(self, generators: list[Any], found: Callable[[Fact], None], use: str = "noise") -> None:
         self._use, self._found = use, found
+        self.used = set[tuple[str, int]]()
+        """Kinds and seeds of the generators of all numbers that were drawn."""
         self._looks = [_Look(one, use) for one in generators if _has_seed(one)]
 
     def go_on(self) -> None:
@@ -113,6 +115,7 @@ class Seeds:
     def public(self) -> bool:
         """Whether a seed can be guessed."""
         known = [look.seed(self._found) for look in self._looks]
+        self.used.update((look.generator.device.type, look.generator.initial_seed()) for look in self._looks)
         return any(known)
 
     def drawn(self, *, after: bool = False) -> None:
@@ -171,30 +174,30 @@ class NoiseSource(Detector):
         super().__init__(loop)
         self._sources = set[Generator]()
         if loop.private:
-            self._seeds = Seeds(of_noise(self._optimizer), self._found)
+            self.seeds = Seeds(of_noise(self._optimizer), self._found)
 
     def enters(self, again: bool) -> None:
         """Of a loop of the program's own torch's generator is followed; the seeds of now are those of the start."""
         if again:
-            self._seeds.go_on()
+            self.seeds.go_on()
         elif not self._loop.private:
             own = [default(p.device) for p in models.trained(self._model)[:1]]
-            self._seeds = Seeds(own or [torch.default_generator], self._found)
+            self.seeds = Seeds(own or [torch.default_generator], self._found)
 
     def on_noise(self, step: Step) -> None:
         """Noise is about to be drawn, perhaps from another source than before: the weakest is written down."""
         if not step.usual:
             self._sources.add(optimisers.randomness_of(self._optimizer))
-            self._seeds.exchange(of_noise(self._optimizer))
+            self.seeds.exchange(of_noise(self._optimizer))
         if step.noisy:
-            self._seeds.drawn()
-        elif self._seeds.public():
+            self.seeds.drawn()
+        elif self.seeds.public():
             self._found(facts.PUBLIC_SEED)
 
     def by_hand(self, skipped: bool) -> None:
         """Noise was drawn since the step before."""
-        self._seeds.drawn(after=True)
-        self._seeds.settle()
+        self.seeds.drawn(after=True)
+        self.seeds.settle()
 
     @property
     def weakest(self) -> Generator:
@@ -220,7 +223,7 @@ def guessable(seed: int) -> bool:
 
 def of_noise(optimizer: Any) -> list[Any]:
     """The generators from which an optimizer of Opacus draws its noise; none where they have no seed."""
-    if optimisers.is_secured(optimizer):
+    if optimisers.is_secured(optimizer) or not optimisers.adds_noise(optimizer):
         return []
     if optimizer.generator is not None:
         return [optimizer.generator]

@@ -209,18 +209,23 @@ class _Apart:
     """Values of tensors on one device, compared there: a look waits for nothing."""
 
     def __init__(self, parameters: list[torch.Tensor]) -> None:
-        self._parameters, self._places = parameters, [slice(None)] * len(parameters)
+        lines = [(p, p.detach().reshape(-1)) for p in parameters]  # which shares the memory, where p is dense
+        self._lines = [(p, line if _PLACE(line) == _PLACE(p) else None, _stride(p)) for p, line in lines]
+        self._turn, self._some = 0, list[torch.Tensor | None]()
         self._changed: torch.Tensor | None = None
 
     def turn(self, number: int) -> None:
         """Look at other places from now on."""
-        strides = list(map(_stride, self._parameters))
-        self._places = [slice(number % stride, None, stride) for stride in strides]
+        self._turn = number
+        self._some = [None if line is None else line[number % stride :: stride] for _, line, stride in self._lines]
 
     def _now(self) -> torch.Tensor:
-        whole = zip(self._parameters, self._places, strict=True)
-        values = torch.cat([p.detach().reshape(-1)[places] for p, places in whole])
+        looked = zip(self._lines, self._some, strict=True)
+        values = torch.cat([self._of(p, stride) if some is None else some for (p, _, stride), some in looked])
         return values.view(_SAME_SIZE.get(values.element_size(), values.dtype))
+
+    def _of(self, p: torch.Tensor, stride: int) -> torch.Tensor:
+        return p.detach().reshape(-1)[self._turn % stride :: stride]
 
     def keep(self) -> None:
         """Take the values as they are now."""
