@@ -13,11 +13,14 @@ from reticent.kernel.mechanisms import Gaussian as Gaussian
 from reticent.kernel.mechanisms import Ledger as Ledger
 from reticent.kernel.pairs import Neighbouring as Neighbouring
 from reticent.kernel.samplers import Sampler as Sampler
+from reticent.mechanisms import RDP as RDP
+from reticent.mechanisms import ZCDP as ZCDP
 from reticent.mechanisms import FilteredGaussian as FilteredGaussian
 from reticent.mechanisms import GaussianFilter as GaussianFilter
 from reticent.mechanisms import Gradients as Gradients
 from reticent.mechanisms import Guarantee as Guarantee
 from reticent.mechanisms import Laplace as Laplace
+from reticent.mechanisms import PrivacyProfile as PrivacyProfile
 from reticent.mechanisms import RandomisedResponse as RandomisedResponse
 from reticent.mechanisms import Selection as Selection
 from reticent.pairs import Fixed as Fixed

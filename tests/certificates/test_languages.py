@@ -32,7 +32,17 @@ from reticent.kernel.proofs import CONDITIONS, Claim, Status
 from reticent.kernel.registry import parameters_of
 from reticent.kernel.risk.questions import MEASURES, Questions
 from reticent.languages import PLACE, Language, language, languages, parse
-from reticent.mechanisms import FilteredGaussian, Guarantee, Laplace, MatrixMechanism, RandomisedResponse, Selection
+from reticent.mechanisms import (
+    RDP,
+    ZCDP,
+    FilteredGaussian,
+    Guarantee,
+    Laplace,
+    MatrixMechanism,
+    PrivacyProfile,
+    RandomisedResponse,
+    Selection,
+)
 from reticent.mechanisms.gradients import Obstacle
 from reticent.pairs import Geometric
 from reticent.samplers import Shuffled
@@ -56,6 +66,9 @@ MORE: dict[str, Callable[[], Certificate]] = {
     "shuffled": lambda: of(DPSGD(3.0, 0.25, 8, sampler=Shuffled())),
     "matrix": lambda: of(MatrixMechanism(3.0, 4)),
     "guarantee": lambda: of(Guarantee(1.0)),
+    "zcdp": lambda: of(ZCDP(0.1)),
+    "rdp": lambda: of(RDP([2, 8], [0.1, 0.4])),
+    "profile": lambda: of(PrivacyProfile([0.5, 1.0], [1e-3, 1e-6])),
     "randomised response": lambda: of(RandomisedResponse(0.3)),
     "filtered": lambda: of(FilteredGaussian(0.1)),
     "shuffled loop": lambda: of_ledger(shuffled()),

@@ -15,6 +15,7 @@ from tests.docs.follow import ROOT, follow
 SHORT = {
     "start/case.md": ["certificate/certificate.html", "final.json"],
     "start/first-certificate.md": ["runs/mine/certificate.html", "runs/signed/certificate.json"],
+    "howto/an-epsilon.md": ["both/certificate.html"],
     "howto/audit-a-model.md": ["report.html"],
     "howto/checkpoints.md": ["runs/mine-certificate/certificate.html", "certificate/certificate.html"],
     "howto/federated.md": ["certificate/certificate.html"],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
 
 from reticent.interop.dp_events import from_dp_event, relation, to_dp_event
 from reticent.kernel.accountants import compose
@@ -15,7 +16,7 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk import epsilon_at_delta
-from reticent.mechanisms import Guarantee, Laplace, RandomisedResponse, Selection
+from reticent.mechanisms import ZCDP, Guarantee, Laplace, RandomisedResponse, Selection
 from reticent.pairs import Fixed
 from reticent.samplers import FixedSize, Shuffled, TruncatedPoisson
 
@@ -110,7 +111,7 @@ def test_a_count_is_never_skipped():
 
 REFUSED = [
     (dp_event.UnsupportedDpEvent(), "UnsupportedDpEvent"),
-    (dp_event.ZCDpEvent(0.1), "ZCDpEvent: a zCDP bound does not determine"),
+    (dp_event.ZCDpEvent(0.1, 0.2), "ZCDpEvent: only a rho without a xi"),
     (dp_event.RandomizedResponseDpEvent(0.5, 3), "RandomizedResponseDpEvent"),
     (dp_event.DiscreteLaplaceDpEvent(0.5, 1), "DiscreteLaplaceDpEvent"),
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2]), "MixtureOfGaussiansDpEvent"),
@@ -165,6 +166,16 @@ def test_events_of_newer_versions(monkeypatch):
         from_dp_event(newer("DiscreteGaussianDpEvent", sigma=1.0))
     with pytest.raises(UnsupportedError, match="no event for an epsilon"):
         to_dp_event(Guarantee(1.0))
+
+
+def test_a_rho():
+    """Of dp_accounting's orders it says what ours says."""
+    event = S(dp_event.ZCDpEvent(0.1), 3)
+    assert from_dp_event(event) == ZCDP(0.1, 3)
+    assert to_dp_event(ZCDP(0.1, 3)) == event
+    accountant = RdpAccountant().compose(event)
+    theirs, ours = accountant.get_epsilon(1e-5), compose(ZCDP(0.1, 3), Neighbouring.ADD_REMOVE).pessimistic
+    assert epsilon_at_delta(ours, 1e-5) == pytest.approx(theirs, rel=0.01, abs=0)
 
 
 def test_every_event_of_dp_accounting_is_decided():

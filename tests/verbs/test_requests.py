@@ -33,6 +33,9 @@ RELEASES = {
     "laplace --noise-multiplier 2": rt.Laplace(2.0),
     "randomised-response --flip-probability 0.3": rt.RandomisedResponse(0.3),
     "guarantee --stated-epsilon 1 --stated-delta 1e-6": rt.Guarantee(1.0, 1e-6),
+    "zcdp --rho 0.5": rt.ZCDP(0.5),
+    "rdp --orders 2,8 --stated-epsilons 0.1,0.4 --releases 2": rt.RDP([2, 8], [0.1, 0.4], 2),
+    "privacy-profile --stated-epsilons 0.5,1 --stated-deltas 1e-3,1e-6": rt.PrivacyProfile([0.5, 1], [1e-3, 1e-6]),
 }
 QUESTIONS = {
     "": {},

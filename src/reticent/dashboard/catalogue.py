@@ -83,9 +83,11 @@ def _field(known: registry.Parameter) -> str:
     """The name of a numeric field of the page, which is made where no label is written above."""
     whole, ends = known.kind is int, known.search
     low, high = (ends.low, ends.high) if ends else (1, 1000) if whole else (0.01, 10.0)
-    start = "" if known.default is None and not known.required else str(known.default or (1 if whole else 0.1))
+    usual = "" if known.default is None and not known.required else str(known.default or (1 if whole else 0.1))
     label, text = known.name.replace("_", " ").capitalize(), known.kind is str
-    made = Parameter(known.name, label, start, low, high, whole=whole, hint=known.help if text else "", text=text)
+    made = Parameter(
+        known.name, label, known.start or usual, low, high, whole=whole, hint=known.help if text else "", text=text
+    )
     return PARAMETERS.setdefault(known.name, made).name
 
 

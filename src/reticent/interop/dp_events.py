@@ -20,7 +20,7 @@ from reticent.kernel.mechanisms import DPSGD, Gaussian, Mechanism
 from reticent.kernel.mechanisms.ledger import together
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.samplers import SAMPLERS
-from reticent.mechanisms import Guarantee, Laplace, MatrixMechanism, RandomisedResponse, Selection
+from reticent.mechanisms import ZCDP, Guarantee, Laplace, MatrixMechanism, RandomisedResponse, Selection
 from reticent.pairs import Fixed, Geometric, NegativeBinomial, Poisson, Runs
 
 with needing("reticent.interop.dp_events", "interop"):
@@ -28,8 +28,7 @@ with needing("reticent.interop.dp_events", "interop"):
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",
-    dp_event.ZCDpEvent: "a zCDP bound does not determine a trade-off curve, and the Gaussian of the same rho is not "
-    "the worst mechanism that fulfils it",
+    dp_event.ZCDpEvent: "only a rho without a xi is read",
     dp_event.RandomizedResponseDpEvent: "randomised response with more than two answers is not among the mechanisms",
     dp_event.DiscreteLaplaceDpEvent: "discrete noise is not among the mechanisms",
     dp_event.MixtureOfGaussiansDpEvent: "only sensitivities 0, c, 2c, ... with binomial probabilities are read, those "
@@ -88,6 +87,8 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
             if kind is None:
                 raise UnsupportedError("this version of dp_accounting has no event for an epsilon and a delta")
             return _repeated(kind(epsilon, delta), count)
+        case ZCDP(rho=rho, releases=count):
+            return _repeated(dp_event.ZCDpEvent(rho), count)
         case Selection(base=base, runs=runs):
             return dp_event.RepeatAndSelectDpEvent(to_dp_event(base), float(runs.mean), _shape(runs))
         case _:
@@ -148,6 +149,8 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
             yield from [_selection(event)] * count
         case dp_event.MixtureOfGaussiansDpEvent():
             yield _mixture(event, count)
+        case dp_event.ZCDpEvent(rho=rho, xi=0):
+            yield ZCDP(_number(rho), count)
         case dp_event.SelfComposedDpEvent(event=inner, count=times):
             yield from _parts(inner, count * checks.count(count=times))
         case dp_event.ComposedDpEvent(events=events):

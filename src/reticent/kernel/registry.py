@@ -56,6 +56,7 @@ class Parameter:
         measured: dataclasses that the field takes as well, which can only be measured.
         search: where calibration may look for it; None where it may not.
         leaves: what the field is one of, by the name that is typed; None where it is a value.
+        start: what a form shows before anything is typed; empty where it may choose.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Parameter:
     measured: tuple[type, ...] = ()
     search: Search | None = None
     leaves: Registry[Any] | None = None
+    start: str = ""
 
     @property
     def typeable(self) -> bool:
@@ -80,7 +82,12 @@ class Parameter:
 
 
 def described(
-    help: str, *, option: str | None = None, search: Search | None = None, one_of: Registry[Any] | None = None
+    help: str,
+    *,
+    option: str | None = None,
+    search: Search | None = None,
+    one_of: Registry[Any] | None = None,
+    start: str = "",
 ) -> dict[str, Any]:
     """``metadata`` of a dataclass field that people may set.
 
@@ -89,8 +96,9 @@ def described(
         option: where the command line has another name for it.
         search: where calibration may look for it.
         one_of: where the field holds one of several dataclasses. People type its name, and its own fields beside it.
+        start: what a form shows before anything is typed.
     """
-    return {"help": help, "option": option, "search": search, "one_of": one_of}
+    return {"help": help, "option": option, "search": search, "one_of": one_of, "start": start}
 
 
 @cache
@@ -188,6 +196,7 @@ def _parameter(known: Any, hint: Any) -> Parameter:
         measured=tuple(kind for kind in choices if isinstance(kind, type) and is_dataclass(kind)),
         search=known.metadata["search"],
         leaves=leaves,
+        start=known.metadata["start"],
     )
 
 

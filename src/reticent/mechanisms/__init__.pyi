@@ -13,4 +13,7 @@ from reticent.kernel.mechanisms.dpsgd import DPSGD as DPSGD
 from reticent.mechanisms.randomised_response import RandomisedResponse as RandomisedResponse
 from reticent.mechanisms.matrix import MatrixMechanism as MatrixMechanism
 from reticent.mechanisms.guarantee import Guarantee as Guarantee
+from reticent.mechanisms.zcdp import ZCDP as ZCDP
+from reticent.mechanisms.rdp import RDP as RDP
+from reticent.mechanisms.privacy_profile import PrivacyProfile as PrivacyProfile
 from reticent.mechanisms.filtered import FilteredGaussian as FilteredGaussian

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from reticent.kernel import checks, pairs
+from reticent.kernel import checks
 from reticent.kernel.errors import ParameterError
-from reticent.kernel.mechanisms.base import Mechanism
 from reticent.kernel.messages import Message
-from reticent.kernel.pairs import Neighbouring, Part
 from reticent.kernel.registry import described
-
-_LARGEST = 600.0  # beyond, e^-epsilon underflows, and no answer means anything
+from reticent.mechanisms.stated import REACH, Stated
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Guarantee(Mechanism):
+class Guarantee(Stated):
     """A release with a stated epsilon and delta.
 
     Attributes:
@@ -44,44 +40,15 @@ class Guarantee(Mechanism):
     name: ClassVar[str] = "guarantee"
     title: ClassVar[str] = "A stated epsilon"
     sentence: ClassVar[Message | str] = Message("mechanism.guarantee")
+    _theorems: ClassVar[tuple[str, ...]] = ("DONG2022:Proposition 2.5",)
 
     def __post_init__(self) -> None:
-        if checks.non_negative(stated_epsilon=self.stated_epsilon) > _LARGEST:
-            raise ParameterError("stated_epsilon", self.stated_epsilon, f"at most {_LARGEST:g}")
+        if checks.non_negative(stated_epsilon=self.stated_epsilon) > REACH:
+            raise ParameterError("stated_epsilon", self.stated_epsilon, f"at most {REACH:g}")
         if checks.fraction(stated_delta=self.stated_delta) == 1.0:
             raise ParameterError("stated_delta", self.stated_delta, "below 1")
         checks.count(releases=self.releases)
 
-    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
-        """One part for all releases; none that is attained, as nobody says what was released.
-
-        Args:
-            neighbouring: between which data sets: those that the guarantee was stated for.
-        """
-        if attained or self.stated_epsilon == self.stated_delta == 0.0:
-            return ()
-        keys = ("DONG2022:Proposition 2.5",)
-        return (Part(_pair(self.stated_epsilon, self.stated_delta), self.releases, keys),)
-
-    def _stated(self) -> tuple[str, ...]:
-        return ("stated-guarantee",)
-
-
-@lru_cache(maxsize=64)  # equal releases are counted together
-def _pair(epsilon: float, delta: float) -> pairs.CurvePair:
-    """The curve max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)), which no release is worse than.
-
-    In logarithms, as 1 - delta would round a small delta away.
-    """
-    from reticent.kernel.curves import LogErrors, SymmetricPolygon
-
-    shown, hidden = math.log(delta) if delta > 0.0 else -math.inf, math.log1p(-delta)
-    corner = hidden - float(np.logaddexp(0.0, epsilon))
-    fpr, tnr = np.array([-math.inf, corner, hidden]), np.array([0.0, math.log1p(-math.exp(corner)), shown])
-    rates = LogErrors(fpr=fpr, tnr=tnr, fnr=fpr[::-1], tpr=tnr[::-1])  # exchanging both answers exchanges the laws
-    if delta > 0.0:
-        always = LogErrors(*(np.array([rate]) for rate in (0.0, -math.inf, -math.inf, 0.0)))
-        rates = LogErrors.joined(rates, always)
-    slopes = np.array([epsilon, -epsilon, -math.inf])[: len(rates.fpr) - 1]
-    largest = epsilon if delta == 0.0 else math.inf
-    return pairs.CurvePair(SymmetricPolygon(rates, slopes), (largest, largest))
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        delta = self.stated_delta
+        return np.array([self.stated_epsilon]), np.array([math.log(delta) if delta > 0.0 else -math.inf])
