@@ -125,7 +125,7 @@ def _accuracy(certificate: Certificate) -> Lines:
         yield f"accuracy on test records: {certificate.ledger.utility.test_accuracy:.0%}"
 
 
-def _curve(certificate: Certificate) -> Lines:
+def _whole_curve(certificate: Certificate) -> Lines:
     for one in _worst(certificate):
         yield f"{one.neighbouring}: the whole trade-off curve, of which the document has points, not one pair alone"
 
@@ -143,7 +143,7 @@ ANSWERS: Mapping[str, Callable[[Certificate], Lines]] = {
     "averaged": _averaged,
     "checked": _resting_on(Status.CHECKED),
     "controls": _declared("controls"),
-    "curve": _curve,
+    "curve": _whole_curve,
     "dates": _dates,
     "declared": _resting_on(Status.DECLARED),
     "epsilon": _epsilon,
