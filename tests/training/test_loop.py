@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy import stats
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from reticent.kernel.accountants import compose
 from reticent.kernel.errors import UnsupportedError
@@ -201,6 +202,31 @@ def test_every_coordinate_gets_its_own_noise_of_the_right_size(source, number):
     for lag in (1, 2):
         assert np.abs(noise[lag:].T @ noise[:-lag] / (steps - lag)).max() < 6 / np.sqrt(steps - lag)
     assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-9
+
+
+class Readings(TorchFunctionMode):
+    """Counts what would wait for a device: values that are read, and tensors that are copied to the processor."""
+
+    found = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        reads = {"cpu", "equal", "item", "nonzero", "numpy", "tolist", "__bool__", "__float__", "__index__", "__int__"}
+        self.found += getattr(function, "__name__", "") in reads
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_step_reads_once_from_its_device(name):
+    """However many parameters there are, and however many pieces."""
+    config, shape = MODELS[name]
+    features, labels = torch.randn((40, *shape)), torch.randint(3, (40,))
+    found = []
+    for steps in (2, 7):
+        model = build_model(config, shape, 3, seed=4)
+        with Readings() as readings:
+            stepped(model, Settings(1.0, 1.0, 0.6, 12.0, steps, physical_batch_size=4), features, labels)
+        found.append(readings.found)
+    assert found[1] - found[0] == 5
 
 
 def test_uniform_draws_of_the_operating_system():

@@ -170,8 +170,8 @@ def _add_noise(parameters: list[torch.Tensor], noise: Sequence[SeededSource], de
     if deviation == 0.0:
         return
     sizes = [p[0].numel() for p in parameters]
-    drawn = np.stack([source.normal(sum(sizes)) for source in noise]) * deviation
-    flat = torch.from_numpy(drawn).to(parameters[0])
+    drawn = torch.stack([source.normal(sum(sizes)) for source in noise]) * deviation
+    flat = drawn.to(parameters[0])
     gradients = [p.grad for p in parameters if p.grad is not None]
     for gradient, part in zip(gradients, flat.split(sizes, dim=1), strict=True):
         gradient.add_(part.reshape(gradient.shape))
