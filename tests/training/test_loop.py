@@ -20,7 +20,7 @@ from reticent.training import Settings
 from reticent.training.config_models import ConvNetConfig, LogisticConfig, MlpConfig
 from reticent.training.models import build_model
 from reticent.training.optimiser import PrivateOptimizer
-from reticent.training.randomness import SeededSource, Stream, SystemSource
+from reticent.training.randomness import KeyedSource, SeededSource, Stream, SystemSource
 from tests.training.small import Recorder, stepped
 
 MODELS = {
@@ -243,6 +243,13 @@ def test_streams_of_one_seed_differ_and_repeat():
     assert not np.array_equal(first, noise.uniform(100))
     assert np.array_equal(first, SeededSource(5, Stream.SAMPLING).uniform(100))
     assert not np.array_equal(first, SeededSource(5 + 2**32, Stream.SAMPLING).uniform(100))
+
+
+def test_noise_of_seeds_repeats_and_its_draws_differ():
+    source, again, other = KeyedSource([3, 4]), KeyedSource([3, 4]), KeyedSource([3, 5])
+    first = source.normal(1000)
+    assert torch.equal(first, again.normal(1000))
+    assert len(torch.cat([first, source.normal(1000), other.normal(1000)]).double().unique()) > 2990
 
 
 @pytest.mark.parametrize("physical", [1024, 2])

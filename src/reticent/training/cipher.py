@@ -50,13 +50,27 @@ class Key:
         return struct.unpack("<11i", self.secret + self.nonce)
 
 
-def normal(shape: tuple[int, ...], deviation: float, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Independent normal numbers with mean 0 and this standard deviation, from keys that are used once."""
+def normal(
+    shape: tuple[int, ...],
+    deviation: float,
+    dtype: torch.dtype,
+    device: torch.device,
+    key: Callable[[], Key] | None = None,
+) -> torch.Tensor:
+    """Independent normal numbers with mean 0 and this standard deviation.
+
+    Args:
+        shape: of the result.
+        deviation: standard deviation.
+        dtype: of the result.
+        device: of the result.
+        key: makes keys that are used once; by default those of the operating system.
+    """
     count = math.prod(shape)
     there = device if device.type == "cuda" else torch.device("cpu")
     drawn = torch.empty(count + count % 2, dtype=dtype, device=there)
     for part in drawn.split(BLOCKS * NUMBERS) if count else ():
-        way(there.type)(part, Key(), deviation)
+        way(there.type)(part, (key or Key)(), deviation)
     return drawn[:count].view(shape).to(device)
 
 

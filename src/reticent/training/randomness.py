@@ -8,7 +8,10 @@ and nothing is kept; reproducible randomness comes from numpy's PCG64 with named
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -72,6 +75,20 @@ class SeededSource:
     def normal(self, size: int, device: torch.device = CPU) -> torch.Tensor:
         """The same numbers on each device: drawn on the processor, and copied at once."""
         return torch.from_numpy(self._rng.standard_normal(size)).to(device, non_blocking=True)
+
+
+class KeyedSource:
+    """Reproducible noise that is drawn on its device; anyone who knows the seeds knows it."""
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        self._secret, self._drawn = hashlib.sha256(repr(list(seeds)).encode()).digest(), itertools.count()
+
+    def normal(self, size: int, device: torch.device = CPU) -> torch.Tensor:
+        """``size`` standard normal numbers, float32; on each device the same up to rounding."""
+        return cipher.normal((size,), 1.0, torch.float32, device, self._key)
+
+    def _key(self) -> cipher.Key:
+        return cipher.Key(self._secret, next(self._drawn).to_bytes(12, "little"))
 
 
 def torch_seed(seed: int, *stream: int) -> int:
