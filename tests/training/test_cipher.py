@@ -19,6 +19,7 @@ from scipy import stats
 from reticent.kernel.errors import ParameterError
 from reticent.training import cipher
 from reticent.training.cipher import BLOCKS, Key, Stream, by_torch, normal, on_processor, stream_by_torch
+from tests.devices import DEVICES, ON_GPU
 
 CPU = torch.device("cpu")
 RARE = 1e-9
@@ -47,11 +48,15 @@ def of_processor(key: Key, first: int, blocks: int) -> np.ndarray:
     return Stream(key, first).read(np.empty(8 * blocks, dtype="<u8"))
 
 
-def of_torch(key: Key, first: int, blocks: int) -> np.ndarray:
-    return stream_by_torch(key, first, blocks, CPU).numpy().view("<u8")
+def of_torch(key: Key, first: int, blocks: int, device: torch.device = CPU) -> np.ndarray:
+    return stream_by_torch(key, first, blocks, device).cpu().numpy().view("<u8")
 
 
-@pytest.mark.parametrize("words", [of_processor, of_torch])
+def of_gpu(key: Key, first: int, blocks: int) -> np.ndarray:
+    return of_torch(key, first, blocks, torch.device("cuda"))
+
+
+@pytest.mark.parametrize("words", [of_processor, of_torch, pytest.param(of_gpu, marks=ON_GPU)])
 def test_vectors_of_the_standard(words):
     for nonce, expected in VECTORS:
         blocks = -(-len(expected) // 64)
@@ -59,11 +64,12 @@ def test_vectors_of_the_standard(words):
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
-def test_triton_makes_the_same():
-    script = Path(__file__).with_name("of_triton.py")
-    ran = subprocess.run(
-        [sys.executable, script, "cpu"], env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True
-    )
+@pytest.mark.parametrize("device", DEVICES)
+def test_triton_makes_the_same(device):
+    """Its kernels are interpreted where there is no GPU."""
+    command = [sys.executable, Path(__file__).with_name("of_triton.py"), device.type]
+    environment = {**os.environ, "TRITON_INTERPRET": "01"[device == CPU]}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     for line, (_, expected) in zip(ran.stdout.split(), VECTORS, strict=True):
         assert bytes.fromhex(line)[: len(expected)] == expected
@@ -139,10 +145,22 @@ def test_shapes_and_kinds(shape, kind):
     assert (drawn.shape, drawn.dtype, bool((drawn == 0.0).all())) == (shape, kind, True)
 
 
-@pytest.fixture(scope="module")
-def numbers() -> np.ndarray:
+@pytest.mark.parametrize("device", DEVICES[1:])
+def test_a_gpu_makes_what_a_processor_makes(device):
+    """By Triton, where it is, and by torch: to rounding."""
+    key, (one, other, third) = Key(), torch.empty(3, 9_000_002, dtype=torch.float64)
+    on_processor(one, key, 1.0)
+    for there in (other, third):
+        found = there.to(device)
+        (cipher.way("cuda") if there is other else by_torch)(found, key, 1.0)
+        assert torch.allclose(found.cpu(), one, rtol=0.0, atol=1e-13)
+
+
+@pytest.fixture(scope="module", params=DEVICES)
+def numbers(request) -> np.ndarray:
     """Two calls: they share nothing."""
-    return torch.cat([normal((10_000_001,), 3.0, torch.float64, CPU) for _ in range(2)]).numpy() / 3.0
+    kept = [normal((10_000_001,), 3.0, torch.float64, request.param) for _ in range(2)]
+    return torch.cat(kept).cpu().numpy() / 3.0
 
 
 def test_moments(numbers):

@@ -37,8 +37,8 @@ _EVALUATION_BATCH = 4096
 def block_size(model: nn.Module, device: torch.device, models: int) -> int:
     """Fully connected models like this one that are trained at once.
 
-    On a GPU as many as a quarter of its memory holds, but no more than there are. It is a power of two, so that it seldom
-    moves with what else the memory holds: a block of another size is trained again.
+    On a GPU as many as a quarter of its memory holds, but no more than there are. It is a power of two, so that it
+    seldom moves with what else the memory holds: a block of another size is trained again.
     """
     if device.type != "cuda":
         return BLOCK
