@@ -108,13 +108,13 @@ def _fill(drawn: torch.Tensor, key: Key, first: int, deviation: float) -> None:
     """The numbers from a block on."""
     stream = Stream(key, first)
     size = min(_PIECE, len(drawn))
-    words, pairs = np.empty(size, dtype="<u8"), np.empty((2, size // 2))
+    words, pairs = np.empty(size, dtype="<u8"), np.empty((3, size // 2))
     for part in drawn.split(_PIECE):
-        whole, (radius, angle) = stream.read(words[: len(part)]), pairs[:, : len(part) // 2]
+        whole, (radius, angle, spare) = stream.read(words[: len(part)]), pairs[:, : len(part) // 2]
         np.right_shift(whole, 11, out=whole)
         np.copyto(radius, whole[::2], casting="unsafe")
         np.copyto(angle, whole[1::2], casting="unsafe")
-        _to_normal(np, radius, angle, deviation)
+        _to_normal(np, radius, angle, spare, deviation)
         part[::2].copy_(torch.from_numpy(radius))
         part[1::2].copy_(torch.from_numpy(angle))
 
@@ -143,7 +143,7 @@ def by_torch(drawn: torch.Tensor, key: Key, deviation: float) -> None:
         words = stream_by_torch(key, number * BATCH, -(-len(part) // NUMBERS), drawn.device)[: len(part)]
         whole = words >> 11 & (1 << 53) - 1
         radius, angle = whole.view(-1, 2).T.to(torch.float64)
-        _to_normal(torch, radius, angle, deviation)
+        _to_normal(torch, radius, angle, torch.empty_like(angle), deviation)
         part[::2].copy_(radius)
         part[1::2].copy_(angle)
 
@@ -176,14 +176,14 @@ def _turned(word: torch.Tensor, bits: int) -> torch.Tensor:
     return word << bits | word >> 32 - bits & (1 << bits) - 1
 
 
-def _to_normal(of: Any, radius: Any, angle: Any, deviation: float) -> None:
+def _to_normal(of: Any, radius: Any, angle: Any, share: Any, deviation: float) -> None:
     """Turn pairs of numbers of 53 bits into pairs of normal numbers, in place (BOX1958).
 
     With t = tan(a / 2), r cos a = 2 r / (1 + t^2) - r and r sin a = 2 r t / (1 + t^2).
 
     Args:
         of: numpy or torch, whichever has the numbers.
-        radius, angle: in double precision.
+        radius, angle, share: in double precision; what the last holds does not matter.
         deviation: standard deviation.
     """
     radius += 1.0
@@ -194,7 +194,7 @@ def _to_normal(of: Any, radius: Any, angle: Any, deviation: float) -> None:
     radius *= deviation
     angle *= math.pi * SCALE
     of.tan(angle, out=angle)
-    share = angle * angle
+    of.multiply(angle, angle, out=share)
     share += 1.0
     share *= 0.5
     of.divide(radius, share, out=share)
