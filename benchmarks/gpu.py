@@ -36,7 +36,8 @@ import reticent as rt
 from reticent.attacks.shadow_training import BLOCK, ShadowBlock, block_size, members_of, model_seed
 from reticent.attacks.stacked import StackedMLP
 from reticent.sensitivity import GradientSensitivity, Precision, SensitiveAttribute
-from reticent.training import RunContext, Settings, cipher, fit, load_config, parse_config, train
+from reticent.training import RunContext, Settings, fit, load_config, normals, parse_config, train
+from reticent.training.cipher import Key
 from reticent.training.config_models import ResNet9Config
 from reticent.training.models import build_model
 from reticent.training.randomness import SystemSource
@@ -269,15 +270,15 @@ def secure() -> Iterator[Measured]:
 def numbers() -> Iterator[Measured]:
     """Normal numbers alone, beside ``torch.normal``; and by torch's operations, as on a GPU without Triton."""
     goal, few, many = (1.5, 10**6, 10**7) if SMALL else (8.0, 10**6, 10**8)
-    used = cipher.way(DEVICE.type)
-    for way, count in ((used, few), (used, many), (cipher.by_torch, few if SMALL else many)):
+    used = normals.way(DEVICE.type)
+    for way, count in ((used, few), (used, many), (normals.by_torch, few if SMALL else many)):
         drawn = torch.empty(count, device=DEVICE)
         peer, ours = calls(drawn.normal_), calls(partial(_filled, way, drawn))
         yield measured(f"{count:.0e} secure numbers, {way.__name__}", peer, ours, goal if way is used else None)
 
 
-def _filled(way: Callable[[torch.Tensor, cipher.Key, float], None], drawn: torch.Tensor) -> None:
-    way(drawn, cipher.Key(), 1.0)
+def _filled(way: Callable[[torch.Tensor, Key, float], None], drawn: torch.Tensor) -> None:
+    way(drawn, Key(), 1.0)
 
 
 def training() -> Iterator[Measured]:

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from reticent.kernel.errors import ParameterError
-from reticent.training import cipher, cipher_triton
+from reticent.training import cipher, cipher_triton, normals
 from reticent.training.cipher import Key
 
 block = cipher_triton.block
@@ -45,7 +45,7 @@ def main(device: torch.device) -> None:
     for count in (2, 4098):
         drawn, other = (torch.empty(count, dtype=torch.float64, device=device) for _ in range(2))
         cipher_triton.by_triton(drawn, key, 3.0)
-        cipher.by_torch(other, key, 3.0)
+        normals.by_torch(other, key, 3.0)
         assert torch.allclose(drawn, other, rtol=0.0, atol=1e-13), float((drawn - other).abs().max())
         for kind in (torch.float32, torch.bfloat16, torch.float16):
             rounded = torch.empty(count, dtype=kind, device=device)

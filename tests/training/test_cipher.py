@@ -17,8 +17,9 @@ import torch
 from scipy import stats
 
 from reticent.kernel.errors import ParameterError
-from reticent.training import cipher
-from reticent.training.cipher import BLOCKS, Key, Stream, by_torch, normal, on_processor, stream_by_torch
+from reticent.training import normals
+from reticent.training.cipher import BLOCKS, Key, Stream, stream_by_torch
+from reticent.training.normals import by_torch, normal, on_processor, way
 from tests.devices import DEVICES, ON_GPU
 
 CPU = torch.device("cpu")
@@ -89,10 +90,16 @@ def test_a_counter_does_not_come_back(words):
         words(Key(), BLOCKS - 1, 2)
 
 
+def test_no_word_is_left_as_it_was():
+    """Of more words than there are zeros to encrypt."""
+    with pytest.raises(ParameterError, match="words must be 65536 or fewer"):
+        of_processor(Key(), 0, 8193)
+
+
 def test_more_numbers_than_a_counter_reaches_have_several_keys(monkeypatch):
     keys = []
-    monkeypatch.setattr(cipher, "BLOCKS", 4)
-    monkeypatch.setattr(cipher, "Key", lambda: keys.append(Key()) or keys[-1])
+    monkeypatch.setattr(normals, "BLOCKS", 4)
+    monkeypatch.setattr(normals, "Key", lambda: keys.append(Key()) or keys[-1])
     drawn = normal((5, 13), 1.0, torch.float64, CPU)
     assert len({key.secret for key in keys}) == len({key.nonce for key in keys}) == 3
     assert len(drawn.unique()) == 65
@@ -110,7 +117,7 @@ def naive(key: Key, count: int, deviation: float) -> list[float]:
 
 @pytest.mark.parametrize("fill", [on_processor, by_torch])
 def test_pairs_are_those_of_box_and_muller(fill, monkeypatch):
-    monkeypatch.setattr(cipher, "BATCH", 64)
+    monkeypatch.setattr(normals, "BATCH", 64)
     key, drawn = Key(), torch.empty(800, dtype=torch.float64)
     fill(drawn, key, 1.7)
     assert torch.allclose(drawn, torch.tensor(naive(key, 800, 1.7), dtype=torch.float64), rtol=0.0, atol=1e-14)
@@ -152,7 +159,7 @@ def test_a_gpu_makes_what_a_processor_makes(device):
     on_processor(one, key, 1.0)
     for there in (other, third):
         found = there.to(device)
-        (cipher.way("cuda") if there is other else by_torch)(found, key, 1.0)
+        (way("cuda") if there is other else by_torch)(found, key, 1.0)
         assert torch.allclose(found.cpu(), one, rtol=0.0, atol=1e-13)
 
 

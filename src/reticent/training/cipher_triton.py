@@ -1,4 +1,4 @@
-"""The stream and the numbers of ``reticent.training.cipher`` on a GPU, by Triton: one launch a call."""
+"""The stream and the numbers of ``reticent.training.normals`` on a GPU, by Triton: one launch a call."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ import numpy as np
 import torch
 
 from reticent.kernel.samplers.base import Uniform
-from reticent.training import cipher
+from reticent.training import normals
+from reticent.training.cipher import Key
 
 
 class Stream(IntEnum):
@@ -51,7 +52,7 @@ class SystemSource:
 
     def normal(self, size: int, device: torch.device = CPU) -> torch.Tensor:
         """Drawn there, with a new key; below 8.6, which a true normal exceeds once in 10^17 draws."""
-        return cipher.normal((size,), 1.0, torch.float64, device)
+        return normals.normal((size,), 1.0, torch.float64, device)
 
 
 class SeededSource:
@@ -85,10 +86,10 @@ class KeyedSource:
 
     def normal(self, size: int, device: torch.device = CPU) -> torch.Tensor:
         """``size`` standard normal numbers, float32; on each device the same up to rounding."""
-        return cipher.normal((size,), 1.0, torch.float32, device, self._key)
+        return normals.normal((size,), 1.0, torch.float32, device, self._key)
 
-    def _key(self) -> cipher.Key:
-        return cipher.Key(self._secret, next(self._drawn).to_bytes(12, "little"))
+    def _key(self) -> Key:
+        return Key(self._secret, next(self._drawn).to_bytes(12, "little"))
 
 
 def torch_seed(seed: int, *stream: int) -> int:

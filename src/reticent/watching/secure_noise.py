@@ -1,4 +1,4 @@
-"""Noise for Opacus that nobody can predict: ``reticent.training.cipher``, in the place of ``torch.normal``.
+"""Noise for Opacus that nobody can predict: ``reticent.training.normals``, in the place of ``torch.normal``.
 
 ``torch.normal`` draws on a processor from a Mersenne twister, which 624 of its outputs give away, and from a seed that
 a program may have set. The package ``torchcsprng``, which Opacus's ``secure_mode`` asks for, cannot be installed with
@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
 from reticent.kernel.errors import ParameterError, UnsupportedError
-from reticent.training.cipher import normal
+from reticent.training.normals import normal
 from reticent.watching import optimisers
 from reticent.watching.events import in_place_of
 
