@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test older threads elsewhere corpus corpus-all corpus-write check lint types imports docs notebooks site slow browser bench mutants release clean
+.PHONY: help env certify test older threads elsewhere corpus corpus-all corpus-write check lint types imports docs notebooks site slow browser gpu bench mutants release clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
@@ -18,6 +18,7 @@ help:
 	@echo "make check   tests, lint, types, import rules, documentation, corpus: what CI runs"
 	@echo "make slow    the longer experiments' tests, by name"
 	@echo "make browser the pages in headless Chromium"
+	@echo "make gpu     tests that need a GPU, and what reticent costs there"
 	@echo "make notebooks  run the notebooks and keep their outputs"
 	@echo "make site    the documentation as a site: docs/_build/html"
 	@echo "make bench   measure all and keep the rows that the site shows"
@@ -93,6 +94,10 @@ slow: $(READY)
 browser: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[browser]"
 	$(PYTEST) -m browser -rs
+
+gpu: $(READY)
+	$(PYTEST) -m gpu -rs
+	$(BIN)/python -m benchmarks.gpu
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"

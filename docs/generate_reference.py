@@ -34,6 +34,7 @@ PACKAGES = (
     "reticent.attacks.shadow_training",
     "reticent.attacks.white_box",
     "reticent.training",
+    "reticent.training.normals",
     "reticent.training.randomness",
     "reticent.sensitivity.recorder",
     "reticent.sensitivity",

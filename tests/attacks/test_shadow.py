@@ -15,7 +15,7 @@ from reticent.attacks.shadow import (
     shadow_tasks,
     train_shadow_models,
 )
-from reticent.attacks.shadow_training import BLOCK, ShadowBlock, members_of, model_seed
+from reticent.attacks.shadow_training import BLOCK, ShadowBlock, block_size, members_of, model_seed
 from reticent.attacks.signals import scaled_confidence
 from reticent.attacks.stacked import StackedMLP, is_mlp
 from reticent.facts.steps import Randomness
@@ -150,6 +150,17 @@ def test_what_the_result_depends_on_is_in_the_key_and_nothing_else(tmp_path):
     ):
         assert key(plan) != base
     assert key(ShadowPlan(config(), 16, 90), store.put({"features": X + 1, "labels": Y})) != base
+
+
+@pytest.mark.parametrize(
+    ("free", "models", "size"),
+    [(140e9, 4000, 2048), (140e9, 100, 128), (140e9, 16, 16), (9e9, 4000, 512), (2e9, 4000, 128), (1e6, 4000, 16)],
+)
+def test_blocks_fill_a_quarter_of_a_device(monkeypatch, free, models, size):
+    model = build_model(config(model={"kind": "mlp", "widths": [128]}).model, (108,), 2, 0)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda device: (int(free), int(140e9)))
+    assert block_size(model, torch.device("cuda"), models) == size
+    assert block_size(model, torch.device("cpu"), models) == BLOCK
 
 
 @pytest.mark.parametrize("size", [75, 90, 108])

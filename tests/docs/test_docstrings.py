@@ -17,8 +17,8 @@ import pytest
 import reticent
 from reticent.kernel.errors import ReticentError
 
-OPTIONAL = ("reticent.watching.huggingface", "reticent.watching.lightning")
-"""Modules whose libraries are extras that `make check` does not install."""
+OPTIONAL = ("reticent.training.cipher_triton", "reticent.watching.huggingface", "reticent.watching.lightning")
+"""Modules whose libraries `make check` does not install."""
 
 
 def modules() -> Iterator[ModuleType]:

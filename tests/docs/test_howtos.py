@@ -21,6 +21,7 @@ SHORT = {
     "howto/federated.md": ["certificate/certificate.html"],
     "howto/gate.md": ["gate.md", "gate.xml"],
     "howto/events.md": ["certificate/certificate.html"],
+    "howto/gpu.md": ["certificate/certificate.html"],
     "howto/many-models.md": ["certificate/certificate.html"],
     "howto/many-runs.md": ["certificates/0/certificate.html", "all.register"],
     "howto/noise-for-a-target.md": [],

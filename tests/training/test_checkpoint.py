@@ -60,13 +60,13 @@ def test_killed_ten_times_in_the_middle_of_a_step(make_config, dataset, tmp_path
     rng, draws, kills = np.random.default_rng(len(case)), 0, 0
     normal = SeededSource.normal
 
-    def fragile(self: SeededSource, size: int) -> np.ndarray:
+    def fragile(self: SeededSource, size: int, device: torch.device) -> torch.Tensor:
         nonlocal draws, kills
         draws += 1
         if kills < 10 and rng.random() < 0.25:
             kills += 1
             raise Killed
-        return normal(self, size)
+        return normal(self, size, device)
 
     monkeypatch.setattr(SeededSource, "normal", fragile)
     torch.manual_seed(5)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy import stats
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from reticent.kernel.accountants import compose
 from reticent.kernel.errors import UnsupportedError
@@ -19,7 +20,7 @@ from reticent.training import Settings
 from reticent.training.config_models import ConvNetConfig, LogisticConfig, MlpConfig
 from reticent.training.models import build_model
 from reticent.training.optimiser import PrivateOptimizer
-from reticent.training.randomness import SeededSource, Stream, SystemSource
+from reticent.training.randomness import KeyedSource, SeededSource, Stream, SystemSource
 from tests.training.small import Recorder, stepped
 
 MODELS = {
@@ -203,6 +204,31 @@ def test_every_coordinate_gets_its_own_noise_of_the_right_size(source, number):
     assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-9
 
 
+class Readings(TorchFunctionMode):
+    """Counts what would wait for a device: values that are read, and tensors that are copied to the processor."""
+
+    found = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        reads = {"cpu", "equal", "item", "nonzero", "numpy", "tolist", "__bool__", "__float__", "__index__", "__int__"}
+        self.found += getattr(function, "__name__", "") in reads
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_step_reads_once_from_its_device(name):
+    """However many parameters there are, and however many pieces."""
+    config, shape = MODELS[name]
+    features, labels = torch.randn((40, *shape)), torch.randint(3, (40,))
+    found = []
+    for steps in (2, 7):
+        model = build_model(config, shape, 3, seed=4)
+        with Readings() as readings:
+            stepped(model, Settings(1.0, 1.0, 0.6, 12.0, steps, physical_batch_size=4), features, labels)
+        found.append(readings.found)
+    assert found[1] - found[0] == 5
+
+
 def test_uniform_draws_of_the_operating_system():
     draws = SystemSource().uniform(50_000)
     assert draws.min() > 0.0
@@ -217,6 +243,13 @@ def test_streams_of_one_seed_differ_and_repeat():
     assert not np.array_equal(first, noise.uniform(100))
     assert np.array_equal(first, SeededSource(5, Stream.SAMPLING).uniform(100))
     assert not np.array_equal(first, SeededSource(5 + 2**32, Stream.SAMPLING).uniform(100))
+
+
+def test_noise_of_seeds_repeats_and_its_draws_differ():
+    source, again, other = KeyedSource([3, 4]), KeyedSource([3, 4]), KeyedSource([3, 5])
+    first = source.normal(1000)
+    assert torch.equal(first, again.normal(1000))
+    assert len(torch.cat([first, source.normal(1000), other.normal(1000)]).double().unique()) > 2990
 
 
 @pytest.mark.parametrize("physical", [1024, 2])

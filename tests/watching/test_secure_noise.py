@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import types
 
 import pytest
 import torch
+from opacus.optimizers import DPOptimizer
 
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
 from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.proofs import Status
-from reticent.watching.secure_noise import normal
 from tests.watching.loops import Loop, passes
 from tests.watching.programs import NOISE, as_class, coins, private, run
 
@@ -41,15 +40,21 @@ def test_it_needs_no_seed(kind):
     assert seen.ledger.vouches()["unpredictable-noise"] is Status.CHECKED
 
 
-def test_it_is_normal_and_never_the_same():
-    drawn = normal((200_001,), 3.0, torch.float64, torch.device("cpu"))
-    assert float(drawn.mean()) == pytest.approx(0.0, abs=0.05)
-    assert float(drawn.std()) == pytest.approx(3.0, rel=0.01, abs=0)
-    assert float((drawn**4).mean()) == pytest.approx(3 * 81.0, rel=0.05, abs=0)
-    assert float((drawn.abs() > 3.0).double().mean()) == pytest.approx(math.erfc(1 / math.sqrt(2)), rel=0.02, abs=0)
-    halves = drawn[:65_536], drawn[65_536:131_072]  # the two numbers of each pair
-    assert abs(float(torch.corrcoef(torch.stack(halves))[0, 1])) < 0.02
-    assert not torch.equal(drawn, normal((200_001,), 3.0, torch.float64, torch.device("cpu")))
+def test_no_number_is_used_twice():
+    """Small tensors share a draw, large ones have their own; each has its law, in each step."""
+    sizes, seen = [3, 40_000, 1, 70_000, 40_000, 7], []
+    ps = [torch.nn.Parameter(torch.zeros(size, dtype=torch.float64)) for size in sizes]
+    settings = {"noise_multiplier": 2.0, "max_grad_norm": 1.5, "expected_batch_size": 1}
+    optimizer = rt.secure_noise(DPOptimizer(torch.optim.SGD(ps, lr=1.0), **settings))
+    for _ in range(2):
+        for p in ps:
+            p.summed_grad = torch.zeros_like(p)
+        optimizer.add_noise()
+        seen += [p.grad for p in ps]
+    together = torch.cat(seen)
+    assert len(together.unique()) == 2 * sum(sizes)
+    assert all(float(grad.std()) == pytest.approx(3.0, rel=0.03, abs=0) for grad in seen if len(grad) > 10)
+    assert float(together.mean()) == pytest.approx(0.0, abs=0.04)
 
 
 def test_another_method_of_the_object_is_refused():

@@ -1,7 +1,8 @@
 """Shadow models: trained like the target, on random parts of the data, as tasks that can be resumed.
 
-Model k depends on the seed and k alone, and models are trained in blocks of a fixed size. So 16 models extend to 64
-without training the 16 again, and the bits do not depend on how many were asked for, where, or in which order.
+Model k depends on the seed and k alone, and models are trained in blocks: on a processor of a fixed size, so that 16
+models extend to 64 without training the 16 again, and the bits do not depend on how many were asked for, where, or in
+which order. On a GPU a block is as large as its memory allows, and its noise is drawn for all of its models at once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 
 from reticent.attacks.base import AttackSettings
-from reticent.attacks.shadow_training import BLOCK, ShadowBlock, members_of
+from reticent.attacks.shadow_training import ShadowBlock, block_size, members_of
 from reticent.attacks.stacked import is_mlp
 from reticent.kernel import checks
 from reticent.kernel.errors import ParameterError, UnsupportedError
@@ -121,7 +122,8 @@ def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape
     if plan.config.clipping is not Clipping.FLAT:
         raise UnsupportedError("shadow models are not trained with clipping: normalise")
     model = build_model(plan.config.model, tuple(feature_shape), classes, seed=0)
-    size = BLOCK if is_mlp(model) and sum(p.numel() for p in model.parameters()) < LARGE else 1
+    stacks = is_mlp(model) and sum(p.numel() for p in model.parameters()) < LARGE
+    size = block_size(model, torch.device(plan.config.device), plan.models) if stacks else 1
     common: dict[str, Any] = {
         "scheme": _SCHEME,
         "torch": str(torch.__version__),

@@ -7,7 +7,7 @@ is that of DP-SGD with the target's configuration; a test compares a shadow mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,15 +23,31 @@ from reticent.training.config import TrainConfig, parse_config
 from reticent.training.hooks import RunContext
 from reticent.training.loop import fit
 from reticent.training.models import build_model
-from reticent.training.randomness import SeededSource, Stream, torch_seed
+from reticent.training.randomness import KeyedSource, SeededSource, Stream, torch_seed
 from reticent.training.setup import make_settings, optimiser_of
 from reticent.training.smoothing import WeightAverage
 
 BLOCK = 16
-"""Models per task, where they are stacked."""
+"""Models per task, where they are stacked on a processor: what its cache holds."""
 
 _MODEL_STREAM, _MEMBERSHIP_STREAM = 0, 1
 _EVALUATION_BATCH = 4096
+
+
+def block_size(model: nn.Module, device: torch.device, models: int) -> int:
+    """Fully connected models like this one that are trained at once.
+
+    On a GPU as many as a quarter of its memory holds, but no more than there are. It is a power of two, so that it
+    seldom moves with what else the memory holds: a block of another size is trained again.
+    """
+    if device.type != "cuda":
+        return BLOCK
+    parameters = list(model.parameters())
+    units = sum(p.numel() for p in parameters if p.ndim == 1)
+    floats = 16 * sum(p.numel() for p in parameters) + _EVALUATION_BATCH * (parameters[0].shape[1] + 4 * units)
+    free, total = torch.cuda.mem_get_info(device)
+    fit = min(free, total // 4) // (4 * floats)
+    return max(BLOCK, min(1 << fit.bit_length() - 1 if fit else 0, 1 << (models - 1).bit_length()))
 
 
 def model_seed(seed: int, number: int) -> int:
@@ -122,7 +138,7 @@ class ShadowBlock:
             draw(SeededSource(seed, Stream.SAMPLING), len(chosen), rate, size)
             for seed, chosen in zip(self.seeds, self.members, strict=True)
         ]
-        noise = [SeededSource(seed, Stream.NOISE) for seed in self.seeds]
+        noise = _noise_of(self.seeds, self.features.device)
         optimiser, averages = optimiser_of(self.config, steps, models.parameters), _averages(self.config)
         for mean in averages:
             mean.begin(models.parameters, steps)
@@ -166,12 +182,20 @@ def _pad(batches: list[np.ndarray], weight: float) -> tuple[np.ndarray, np.ndarr
     return index, weights
 
 
-def _add_noise(parameters: list[torch.Tensor], noise: Sequence[SeededSource], deviation: float) -> None:
+def _noise_of(seeds: list[int], device: torch.device) -> Callable[[int], torch.Tensor]:
+    """Draws some normal numbers for each model; on a GPU at once for all of them, as a model would wait for its own."""
+    if device.type == "cuda":
+        block = KeyedSource(seeds)
+        return lambda size: block.normal(len(seeds) * size, device).view(len(seeds), size)
+    each = [SeededSource(seed, Stream.NOISE) for seed in seeds]
+    return lambda size: torch.stack([source.normal(size) for source in each])
+
+
+def _add_noise(parameters: list[torch.Tensor], noise: Callable[[int], torch.Tensor], deviation: float) -> None:
     if deviation == 0.0:
         return
     sizes = [p[0].numel() for p in parameters]
-    drawn = np.stack([source.normal(sum(sizes)) for source in noise]) * deviation
-    flat = torch.from_numpy(drawn).to(parameters[0])
+    flat = (noise(sum(sizes)) * deviation).to(parameters[0])
     gradients = [p.grad for p in parameters if p.grad is not None]
     for gradient, part in zip(gradients, flat.split(sizes, dim=1), strict=True):
         gradient.add_(part.reshape(gradient.shape))

@@ -55,7 +55,9 @@ class Augmentation(AugmentationConfig):
             draws: of ``draw``, the rows of these records.
         """
         height, width = images.shape[2:]
-        mirror, down, right = draws.expand(-1, self.times, 3).reshape(-1, 3).to(images.device).unbind(dim=1)
+        mirror, down, right = (
+            draws.expand(-1, self.times, 3).reshape(-1, 3).to(images.device, non_blocking=True).unbind(dim=1)
+        )
         many = images.repeat_interleave(self.times, dim=0)
         if self.flips:
             many = torch.where((mirror < 0.5)[:, None, None, None], many.flip(-1), many)

@@ -177,7 +177,7 @@ class _Loop:
 
     def _step(self, index: int, indices: np.ndarray) -> None:
         self._enter(index)
-        where = torch.from_numpy(indices).to(self.context.train_features.device)
+        where = torch.from_numpy(indices).to(self.context.train_features.device, non_blocking=True)
         if self.hooks:
             step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
             self._call(lambda hook: hook.before_step(step))
@@ -185,7 +185,7 @@ class _Loop:
         norms = self.optimizer.take_norms()
         self._count()
         self.done.batch_sizes.append(len(indices))
-        self.done.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
+        self.done.clipped.append(self.optimizer.clipped)
         if self.hooks:
             gradient = flat([p.grad for p in self.optimizer.params])
             self._call(lambda hook: hook.after_step(step, Update(gradient, norms)))

@@ -15,7 +15,7 @@ class PrivateOptimizer(DPOptimizer):  # type: ignore[misc]
     """Clips each record's gradient, sums, adds noise, divides by a constant, steps.
 
     Clipping, accumulation and scaling are Opacus's. Noise is drawn in float64 for every coordinate on
-    its own and added before rounding to float32.
+    its own, on the device of the gradients, and added before rounding to float32.
 
     Args:
         optimizer: moves the weights.
@@ -37,6 +37,8 @@ class PrivateOptimizer(DPOptimizer):  # type: ignore[misc]
         )
         self._source = source
         self._norms: list[torch.Tensor] = []
+        self.clipped = 0
+        """Records of the last step whose gradient norm exceeded the clip norm."""
 
     def take_norms(self) -> torch.Tensor:
         """Gradient norms before clipping since the last call, in the order of the records."""
@@ -44,24 +46,15 @@ class PrivateOptimizer(DPOptimizer):  # type: ignore[misc]
         return torch.cat(norms) if norms else torch.zeros(0)
 
     def clip_and_accumulate(self) -> None:
-        """Remember the norms, then clip and sum as Opacus does.
-
-        Raises:
-            NumericalError: a record's gradient is not finite: no factor would clip it, and one such record
-                would show in every weight.
-        """
+        """Remember the norms, then clip and sum as Opacus does."""
         parts = [g.detach().reshape(len(g), -1).to(torch.float32).norm(dim=1) for g in self.grad_samples if len(g)]
         if parts:
-            self._keep(torch.stack(parts, dim=1).norm(dim=1))
+            self._norms.append(torch.stack(parts, dim=1).norm(dim=1))
         super().clip_and_accumulate()
 
     def accumulate(self, norms: torch.Tensor, sums: dict[torch.Tensor, torch.Tensor]) -> None:
-        """Take norms and clipped sums of some records that were computed without one gradient per record.
-
-        Raises:
-            NumericalError: as ``clip_and_accumulate``.
-        """
-        self._keep(norms)
+        """Take norms and clipped sums of some records that were computed without one gradient per record."""
+        self._norms.append(norms)
         for p in self.params:
             p.summed_grad = sums[p] if p.summed_grad is None else p.summed_grad + sums[p]
 
@@ -72,17 +65,28 @@ class PrivateOptimizer(DPOptimizer):  # type: ignore[misc]
             p.grad /= self.expected_batch_size
         self.original_optimizer.step()
 
-    def _keep(self, norms: torch.Tensor) -> None:
-        if not bool(torch.isfinite(norms).all()):
-            raise NumericalError("a record's gradient is not finite and cannot be clipped; nothing is released")
-        self._norms.append(norms)
-
     def add_noise(self) -> None:
-        """Add independent noise of standard deviation ``noise_multiplier * max_grad_norm`` to every coordinate."""
-        std = self.noise_multiplier * self.max_grad_norm
-        draws = torch.from_numpy(self._source.normal(sum(p.numel() for p in self.params)))
-        for p, draw in zip(self.params, draws.split([p.numel() for p in self.params]), strict=True):
+        """Add independent noise of standard deviation ``noise_multiplier * max_grad_norm`` to every coordinate.
+
+        Noise and sums are one vector on the device of the gradients. It is waited for once, when all is on its way.
+
+        Raises:
+            NumericalError: a record's gradient is not finite: no factor would clip it, and one such record
+                would show in every weight.
+        """
+        for p in self.params:
             _check_processed_flag(p.summed_grad)
-            exact = p.summed_grad.detach().cpu().to(torch.float64) + std * draw.view_as(p)
-            p.grad = exact.to(p.dtype).to(p.device)
+        sums = torch.cat([p.summed_grad.detach().reshape(-1).to(torch.float64) for p in self.params])
+        noise = self._source.normal(len(sums), sums.device)
+        sums += noise.mul_(self.noise_multiplier * self.max_grad_norm)
+        for p, part in zip(self.params, sums.split([p.numel() for p in self.params]), strict=True):
+            p.grad = part.view_as(p).to(p.dtype)
             _mark_as_processed(p.summed_grad)
+        self._look()
+
+    def _look(self) -> None:
+        """Read at once what the norms say: each reading waits for the device."""
+        norms = torch.cat(self._norms) if self._norms else torch.zeros(0)
+        finite, self.clipped = torch.stack([norms.isfinite().sum(), (norms > self.max_grad_norm).sum()]).tolist()
+        if finite < len(norms):
+            raise NumericalError("a record's gradient is not finite and cannot be clipped; nothing is released")
