@@ -88,7 +88,6 @@ def out(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_two_real_processes(out, name):
     """The oracle below the watch counts how often a record was in a step; both processes hold one ledger."""
