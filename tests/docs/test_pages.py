@@ -52,7 +52,8 @@ def test_the_first_page_has_numbers_of_the_library() -> None:
     assert [float(noise) for noise, *_ in rows] == sorted(pages.landing.NOISE)
     for _, worst, relaxed, _ in rows:
         assert 50.0 < float(relaxed.rstrip("%")) < float(worst.rstrip("%")), "the worst case stands beside"
-    risk = rt.risk(rt.dpsgd(noise_multiplier=1.1, sample_rate=0.01, steps=1000)).document.assessments[0]
+    run = rt.dpsgd(noise_multiplier=1.1, sample_rate=0.01, steps=1000)
+    risk = rt.assess(run, "worst-case").document.assessments[0]
     noise, worst, _, epsilon = rows[pages.landing.NOISE.index(1.1)]
     assert noise == "1.1"
     assert float(worst.rstrip("%")) == pytest.approx(100 * (0.5 + risk.advantage.value / 2), abs=0.1)
