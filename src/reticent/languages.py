@@ -21,6 +21,7 @@ PLACE = re.compile(r"\{([^{}]+)\}")
 """What stands in braces: a value of the message, or a word with forms for whom the message is about."""
 COUNTED = "n"
 """The value that the plural forms of a message follow."""
+_POWER, _RAISED = re.compile(r"([\d.,]+)e([+-]?\d+)"), str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _LINE = re.compile(r'(?:(msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?) )?("(?:[^"\\]|\\.)*")')
 
 
@@ -51,7 +52,7 @@ class Language:
         if isinstance(value, Message):
             yield from self._said(value, whom)
         elif isinstance(value, Figure):
-            digits = value.digits.replace(".", self.words["number.decimal"][0])
+            digits = self._power(value.digits.replace(".", self.words["number.decimal"][0]))
             shown = self.words["number.%"][0].replace("{digits}", digits) if value.unit else digits
             yield shown
         elif isinstance(value, tuple):
@@ -59,6 +60,15 @@ class Language:
                 yield from (*([" "] if place else []), *self.pieces(one, whom))
         else:
             yield value
+
+    def _power(self, digits: str) -> str:
+        """A number with an exponent; where the language writes 10 before it, the exponent is raised."""
+        found = _POWER.fullmatch(digits)
+        if found is None:
+            return digits
+        shape, power = self.words["number.power"][0], found[2]
+        power = str(int(power)).translate(_RAISED) if "10{power}" in shape else power
+        return shape.replace("{digits}", found[1]).replace("{power}", power)
 
     def _said(self, message: Message, whom: str) -> Iterator[Any]:
         given = dict(message.values)

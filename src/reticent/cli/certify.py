@@ -12,7 +12,7 @@ import click
 from pydantic import ValidationError
 
 from reticent.certificates.document.policy import load_policy
-from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.document.schema import OWN_WORDS, Certificate, Declaration
 from reticent.certificates.exports import EVERY, EXPORTS, LISTS
 from reticent.certificates.page.facts import unsupported
 from reticent.cli._app import argument, option
@@ -46,7 +46,7 @@ PARAMETERS = "dpsgd"
 """Instead of a run: the options are all that is known, and the certificate says so."""
 
 
-_DECLARED = ("subject", "issuer", "purpose", "expires", "created")
+_DECLARED = (*OWN_WORDS, "expires", "created")
 _PARAMETERS = [one for one in mechanism_options(DPSGD, f"With {PARAMETERS}: ") if one.name != "batches_per_epoch"]
 SHOWN_BY = (
     option("out", Path, "Folder for the certificate; default: next to the run."),

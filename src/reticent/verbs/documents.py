@@ -18,6 +18,7 @@ from reticent.certificates.document.schema import (
     CONSENTS,
     OF_PARAMETERS,
     OF_SEVERAL,
+    OWN_WORDS,
     Certificate,
     CitedRelease,
     Declaration,
@@ -158,6 +159,9 @@ class Certify(Request):
     subject: str | None = asked(TEXT, "What is certified; default: the data set.", None)
     issuer: str | None = asked(TEXT, "Who answers for the certificate.", None)
     purpose: str | None = asked(TEXT, "What the model is for.", None)
+    recipients: str | None = asked(TEXT, "Who gets the model.", None)
+    controls: str | None = asked(TEXT, "What keeps others from the model, and from using it otherwise.", None)
+    means: str | None = asked(TEXT, "Means reasonably likely to be used to identify somebody (GDPR, recital 26).", None)
     expires: str | None = asked(TEXT, "Date from which it must not be relied on.", None)
     created: str | None = asked(TEXT, "Date of a certificate of parameters; default: today.", None)
     publish: tuple[str, ...] = asked(
@@ -237,7 +241,7 @@ class Certify(Request):
         return Certified(found, alone)
 
 
-_DECLARED = ("subject", "issuer", "purpose", "expires", "run_signed_by")
+_DECLARED = (*OWN_WORDS, "expires", "run_signed_by")
 
 
 @hinting
@@ -247,6 +251,9 @@ def certify(
     subject: str | None = None,
     issuer: str | None = None,
     purpose: str | None = None,
+    recipients: str | None = None,
+    controls: str | None = None,
+    means: str | None = None,
     expires: str | None = None,
     created: str | None = None,
     publish: Sequence[str] = (),
@@ -269,6 +276,8 @@ def certify(
             the other, is one chain. Any other list is releases from the same records, composed: who has all of them is
             the attacker, and ``alone`` has a line about each. So are loops between which the weights were averaged.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
+        recipients, controls, means: what you declare too: who gets the model, what keeps others from it, and which
+            means are reasonably likely to be used to identify somebody (recital 26 of the GDPR).
         created: date of a certificate of parameters; today by default. A run has its own.
         publish: what the public document may show of records of your own: ``names`` (of files and columns),
             ``accuracy`` (on test records, two digits).

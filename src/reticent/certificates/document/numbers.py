@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reticent.adversaries.report import Number
+from reticent.adversaries.report import AssessmentRecord, Number
 from reticent.certificates.document.schema import Certificate, CertifiedAssessment
 from reticent.certificates.document.sentences import one_in, percent, share
-from reticent.kernel.messages import Figure, Message
+from reticent.kernel.messages import Figure, Message, said
 from reticent.kernel.proofs import Claim
 from reticent.kernel.risk.questions import MEASURES
 from reticent.kernel.text import digits
 
 Shown = Message | Figure
 """What stands in a cell."""
+Names = tuple[Message, ...]
+"""Attackers who share something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class NumberTable:
 
     title: Message
     columns: tuple[Shown, ...]
-    rows: tuple[tuple[str, tuple[Shown, ...]], ...]
+    rows: tuple[tuple[Names, tuple[Shown, ...]], ...]
     blind: tuple[Figure, ...] = ()
 
 
@@ -117,16 +119,14 @@ def further(certificate: Certificate) -> dict[str, NumberTable]:
     usual, found = certificate.assessments[0].neighbouring, {}
     for name, places in _FURTHER.items():
         one = MEASURES[name]
-        rows: list[tuple[str, tuple[Shown, ...]]] = []
+        rows: list[tuple[Names, tuple[Shown, ...]]] = []
         for record in certificate.assessments:
             for at in _in_order(one.stated(record)):
                 where = [float(place) for place in at]
                 known = one.of(record, *at).value
                 reached = Message("share.at-most", share=share(1.0 if known is None else known, up=True))
                 shown = [Figure(f"{x:g}") for x in where[: len(places)]]
-                rows.append(
-                    (record.label + relation_suffix(record, usual), (*shown, share(one.blind(*where)), reached))
-                )
+                rows.append(((named(record, usual),), (*shown, share(one.blind(*where)), reached)))
         if rows:
             columns = tuple(Message(f"column.{heading}") for heading in (*places, "without", "with"))
             found[name] = NumberTable(Message(f"page.{name}"), columns, tuple(rows))
@@ -140,17 +140,14 @@ def _in_order(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _merged(
     records: Sequence[CertifiedAssessment], rows: Sequence[Sequence[Number]]
-) -> tuple[tuple[str, tuple[Shown, ...]], ...]:
+) -> tuple[tuple[Names, tuple[Shown, ...]], ...]:
     """One row for all attackers of one relation who have the same numbers."""
     found: dict[tuple[str, str, tuple[Shown, ...]], list[CertifiedAssessment]] = {}
     for record, numbers in zip(records, rows, strict=True):
         cells = tuple(_number(number, _way(record, number)) for number in numbers)
         found.setdefault((record.neighbouring, record.claim, cells), []).append(record)
     usual = records[0].neighbouring
-    return tuple(
-        (", ".join(record.label for record in same) + relation_suffix(same[0], usual), cells)
-        for (_, _, cells), same in found.items()
-    )
+    return tuple((tuple(named(record, usual) for record in same), cells) for (_, _, cells), same in found.items())
 
 
 def _way(record: CertifiedAssessment, number: Number) -> bool | None:
@@ -178,6 +175,11 @@ def _shown(x: float | None, up: bool | None) -> Shown:
     return Message("number.none") if x is None else Figure(digits(x, up=up))
 
 
-def relation_suffix(record: CertifiedAssessment, usual: str) -> str:
-    """What follows the name of an attacker where the relation is not the usual one of the page."""
-    return "" if record.neighbouring == usual else f" ({record.neighbouring})"
+def named(record: AssessmentRecord, usual: str | None = None) -> Message:
+    """An attacker with the parameters that a table shows, and with the question where that is not the usual one."""
+    more = record.label.removeprefix(record.adversary)
+    name = Message(f"name.{record.adversary}", more=more)
+    name = name if name.known else said(record.label)
+    if usual in (None, record.neighbouring):
+        return name
+    return Message("name.asked", name=name, question=Message(f"short.{record.neighbouring}"))

@@ -29,6 +29,7 @@ from reticent.io.models import Sha256, Terse, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load, portable
 from reticent.io.times import Date, moment
 from reticent.kernel.errors import ArtifactError
+from reticent.kernel.messages import Figure, Message
 from reticent.kernel.proofs import Status
 from reticent.kernel.text import Brief
 
@@ -92,13 +93,13 @@ OF_PARAMETERS = "parameters that are declared"
 OF_THE_DASHBOARD = "{}: a plan, no run"
 SETTINGS, CALIBRATED = "settings of the dashboard", "the answer of a calibration"
 _OURS = {
-    OF_A_RUN.format(NOT_NAMED),
-    OF_A_LOOP,
-    OF_PARAMETERS,
-    *(OF_SEVERAL.format(count) for count in range(_MOST_CITED + 1)),
-    *(OF_THE_DASHBOARD.format(one) for one in (SETTINGS, CALIBRATED)),
+    OF_A_RUN.format(NOT_NAMED): Message("subject.run.not-named"),
+    OF_A_LOOP: Message("subject.loop"),
+    OF_PARAMETERS: Message("subject.parameters"),
+    **{OF_SEVERAL.format(n): Message("subject.several", n=Figure(str(n))) for n in range(_MOST_CITED + 1)},
+    **{OF_THE_DASHBOARD.format(one): Message("subject.plan") for one in (SETTINGS, CALIBRATED)},
 }
-"""Subjects that are written where the issuer gives none."""
+"""Subjects that are written where the issuer gives none, as a page says them."""
 
 
 class CitedRelease(Record):
@@ -117,6 +118,10 @@ class CitedRelease(Record):
     silent: tuple[Silent, ...] = ()
 
 
+OWN_WORDS = ("subject", "issuer", "purpose", "recipients", "controls", "means")
+"""What an issuer declares in words of their own."""
+
+
 class Declaration(Record, Terse):
     """What the issuer declares: nothing here follows from the run, so only a signature protects it.
 
@@ -125,6 +130,9 @@ class Declaration(Record, Terse):
         created: date, or time with offset.
         issuer: who answers for it.
         purpose: what the model is for.
+        recipients: who gets the model.
+        controls: what keeps others from it, and from using it otherwise.
+        means: those reasonably likely to be used to identify somebody (recital 26 of the GDPR).
         expires: from when on the certificate must not be relied on.
         weights_sha256: SHA-256 of the bytes of the file of weights (``weights.safetensors`` of a run).
         run_signed_by: id of the key that signed the run when it ended, checked by the certifier.
@@ -137,13 +145,16 @@ class Declaration(Record, Terse):
     created: Date
     issuer: Text | None = None
     purpose: Text | None = None
+    recipients: Text | None = None
+    controls: Text | None = None
+    means: Text | None = None
     expires: Date | None = None
     weights_sha256: Sha256 | None = None
     run_signed_by: Sha256 | None = None
     publishes: tuple[Consent, ...] = ()
     releases: Annotated[tuple[CitedRelease | None, ...], Field(max_length=_MOST_CITED)] = ()
 
-    left_out = ("releases",)
+    left_out = ("recipients", "controls", "means", "releases")
 
     @property
     def silent(self) -> frozenset[str]:
@@ -277,11 +288,17 @@ class Certificate(Brief, Record):
         return assumed & (self.declared.silent | (frozenset() if self.ledger is None else self.ledger.unstated))
 
     @property
+    def subject_of_ours(self) -> Message | None:
+        """What is certified in our words, where the issuer does not say it; None where the subject is the issuer's."""
+        data = None if self.ledger is None else self.ledger.data
+        if data is not None and data.name is not None and self.declared.subject == OF_A_RUN.format(data.name):
+            return Message("subject.run", name=data.name)
+        return _OURS.get(self.declared.subject)
+
+    @property
     def subject_given(self) -> bool:
         """Whether the subject is what the issuer wrote, and not what stands there where nobody gives one."""
-        data = None if self.ledger is None else self.ledger.data
-        named = None if data is None else OF_A_RUN.format(data.name)
-        return self.declared.subject not in {named, *_OURS}
+        return self.subject_of_ours is None
 
     def _lines(self) -> list[str]:
         warned = [f"warning: {warning.name}" for warning in self.warnings]

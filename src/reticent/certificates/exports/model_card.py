@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from reticent.certificates.document.schema import Certificate, CertifiedAssessment
+from reticent.certificates.document.schema import OWN_WORDS, Certificate, CertifiedAssessment
 from reticent.certificates.document.sentences import even_guess, percent, persons
 from reticent.certificates.exports.wording import asked, plain, reserved, unit_in_words
 from reticent.certificates.page import words
@@ -16,8 +16,8 @@ def block(certificate: Certificate) -> str:
     metadata = yaml.safe_dump({"tags": ["differential-privacy"]}).rstrip()
     declared = [f"{name}: {text}" for name in _SHOWN if (text := getattr(certificate.declared, name))]
     rests = [
-        f"{status}: {line}{f' ({who})' if who else ''}"
-        for status, found in words.conditions(certificate).items()
+        f"{status}: {line}" + (f" ({', '.join(map(str, who))})" if who else "")
+        for status, found in words.every_condition(certificate).items()
         for line, who in found
     ]
     rows = ["| attacker | between | claim | right guesses | epsilon |", "|---|---|---|---|---|"]
@@ -29,7 +29,7 @@ def block(certificate: Certificate) -> str:
     return "\n".join([*lines, "What the issuer declares:", "", *(f"- {plain(one)}" for one in declared), ""])
 
 
-_SHOWN = ("subject", "issuer", "purpose", "created", "expires")
+_SHOWN = (*OWN_WORDS, "created", "expires")
 
 
 def _row(record: CertifiedAssessment) -> str:

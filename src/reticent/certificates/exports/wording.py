@@ -42,4 +42,4 @@ def asked(certificate: Certificate) -> Iterator[str]:
     for table in further(certificate).values():
         for who, cells in table.rows:
             found = ", ".join(f"{heading} {cell}" for heading, cell in zip(table.columns, cells, strict=True))
-            yield f"{table.title} {who}: {found}"
+            yield f"{table.title} {', '.join(map(str, who))}: {found}"

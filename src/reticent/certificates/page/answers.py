@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from reticent.certificates.document.numbers import repeats
+from reticent.certificates.document.numbers import named, repeats
 from reticent.certificates.document.schema import Certificate, CertifiedAssessment, QuestionRecord
 from reticent.certificates.document.sentences import (
     CERTAIN,
     EVEN,
-    asked_about,
     even_guess,
     found_at,
     limited,
@@ -41,7 +40,8 @@ class Row:
     """One line of the answer: an attacker, and from where to where the guess goes.
 
     Attributes:
-        record: the assessment; its attacker has the same name in every table, picture and note.
+        record: the assessment.
+        name: of its attacker, the same in every table, picture and note.
         title: that attacker in people's words.
         guesses: with the model, in the order of the columns.
         sure: how sure the numbers are, in words.
@@ -50,6 +50,7 @@ class Row:
     """
 
     record: CertifiedAssessment
+    name: Message
     title: Message
     guesses: tuple[Message, ...]
     sure: Message
@@ -58,22 +59,31 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the answer: its heading, what is reached without the model, and what it means."""
+
+    name: Message
+    blind: Message
+    means: Message | None
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """The rows under one neighbouring relation.
 
     Attributes:
         question: what every attacker here wants to know.
-        relation: its name.
-        instead: what the columns mean here, where that is not what the head of the table says.
-        columns: heading and explanation of each column, for this question.
+        short: the same in few words.
+        instead: what the columns mean here, where that is not what the text below the table says.
+        columns: of this question.
         rows: the worst case first, each with an answer of its own.
         apart: those who repeat another, or lie between two rows: they go to the appendix.
     """
 
     question: Message
-    relation: str
+    short: Message
     instead: Message | None
-    columns: tuple[tuple[Message, Message], ...]
+    columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     apart: tuple[Row, ...]
 
@@ -83,26 +93,35 @@ def place(share: float) -> float:
     return round(_INDENT + SCALE * (2.0 * share - 1.0), 1)
 
 
-def columns(certificate: Certificate, relation: str) -> tuple[tuple[Message, Message], ...]:
-    """Heading and explanation of each column of the answer to the question of a relation."""
+def columns(certificate: Certificate, relation: str) -> tuple[Column, ...]:
+    """The columns of the answer to the question of a relation."""
     q = certificate.questions
-    found = [(Message("column.guess"), Message("column.guess.means", share=EVEN))]
+    found = [Column(Message("column.guess"), Message("column.blind", share=EVEN), None)]
     for prior, fpr in _accusations(q):
-        meaning = Message("column.accused.means", n=Figure(f"{1 / prior:.3g}"), share=percent(prior))
-        found.append((Message("column.accused", share=Figure(f"{100.0 * fpr:g}", "%")), meaning.under(relation)))
+        at, often = Figure(f"{100.0 * fpr:g}", "%"), Figure(f"{1 / prior:.3g}")
+        found.append(_column("accused", relation, at, percent(prior), n=often))
     for fpr in (f for f in q.fprs if f == 0.01):
-        meaning = Message("column.found.means", share=percent(fpr))
-        found.append((Message("column.found", share=percent(fpr)), meaning.under(relation)))
+        found.append(_column("found", relation, percent(fpr), percent(fpr)))
     return tuple(found)
 
 
-def rare_prior(certificate: Certificate) -> Message | None:
-    """The prior of the columns on accusations, in words; None where there are none."""
-    return next((one_in(prior) for prior, _ in _accusations(certificate.questions)), None)
+def _column(name: str, relation: str, at: Figure, blind: Figure, **values: Figure) -> Column:
+    means = Message(f"column.{name}.means", **values).under(relation)
+    return Column(Message(f"column.{name}", share=at), Message("column.blind", share=blind), means)
 
 
-def surest(certificate: Certificate) -> list[tuple[Message, Figure, Message]]:
-    """The worth of accusations at even odds where few are accused: the question, the false alarms, the right share.
+def explained(columns: Sequence[Column], relation: str) -> list[Message]:
+    """What the columns about many people mean, and on which terms they hold."""
+    found = [one.means for one in columns if one.means is not None]
+    return [*found, Message("columns.independent").under(relation)] if found else []
+
+
+Surest = tuple[Message, Figure, Message, Message | None, Message | None]
+"""A question, the false alarms, and the share of right accusations at even odds, and at a rare prior."""
+
+
+def surest(certificate: Certificate) -> list[Surest]:
+    """The worth of accusations where few are accused: at even odds, and at the prior of the table where it has one.
 
     One for each question up to the first that has no limit; none where the document does not state the number.
     """
@@ -110,17 +129,24 @@ def surest(certificate: Certificate) -> list[tuple[Message, Figure, Message]]:
     few = [fpr for fpr in q.fprs if 0.0 < fpr <= 0.01]
     if not few or 0.5 not in q.priors:
         return []
-    found, records = min(few), persons(certificate.mechanism)
+    alarms = min(few)
+    rare = next((prior for prior, fpr in _accusations(q) if fpr == alarms), None)
     return [
-        (asked_about(one.neighbouring, records), Figure(f"{100.0 * found:g}", "%"), worth(one, 0.5, found))
+        (
+            Message(f"short.{one.neighbouring}"),
+            Figure(f"{100.0 * alarms:g}", "%"),
+            worth(one, 0.5, alarms),
+            None if rare is None else one_in(rare),
+            None if rare is None else worth(one, rare, alarms),
+        )
         for one in takewhile(lambda one: limited([one]), worst)
     ]
 
 
 def _accusations(q: QuestionRecord) -> list[tuple[float, float]]:
-    """The prior and the false alarm rates at which the worth of an accusation is a column."""
+    """The prior and the false alarm rate at which the worth of an accusation is a column."""
     rare = [prior for prior in q.priors if prior < 0.5][:1]
-    return [(prior, fpr) for prior in rare for fpr in sorted(q.fprs, reverse=True) if 0.0 < fpr <= 0.01][:2]
+    return [(prior, fpr) for prior in rare for fpr in sorted(q.fprs) if 0.0 < fpr <= 0.01][:1]
 
 
 def groups(certificate: Certificate) -> list[Group]:
@@ -139,13 +165,13 @@ def _group(certificate: Certificate, question: Message, relation: str, same: Seq
     own, apart = (tuple(row for row in rows if (row.like is None) is wanted) for wanted in (True, False))
     own_columns, head = (columns(certificate, one) for one in (relation, certificate.assessments[0].neighbouring))
     instead = None if own_columns == head else Message("columns.instead")
-    return Group(question, relation, instead, own_columns, own, apart)
+    return Group(question, Message(f"short.{relation}"), instead, own_columns, own, apart)
 
 
 def _row(certificate: Certificate, record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> Row:
     title, guesses = said(ADVERSARIES[record.adversary].title), _guesses(certificate, record)
     sure = NO_LIMIT if guesses[0] == guesses[-1] == NO_LIMIT else words.claim(record)
-    return Row(record, title, guesses, sure, place(even_guess(record)), _like(record, same))
+    return Row(record, named(record), title, guesses, sure, place(even_guess(record)), _like(record, same))
 
 
 def _like(record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> Message | None:
@@ -155,10 +181,11 @@ def _like(record: CertifiedAssessment, same: Sequence[CertifiedAssessment]) -> M
         if other is record:
             break
         if repeats(record, other):
-            return Message(kind.repeated, name=other.label)
+            return Message(kind.repeated, name=named(other))
     if kind.beside is None or kind.beside not in {other.adversary for other in same}:
         return None
-    return Message("between", other=kind.beside, worst=WorstCase.name)
+    ends = {"other": kind.beside, "worst": WorstCase.name}
+    return Message("between", **{end: Message(f"name.{name}", more="") for end, name in ends.items()})
 
 
 def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[Message, ...]:

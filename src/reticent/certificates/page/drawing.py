@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reticent.certificates.document.schema import CertifiedAssessment, CurvePoints
-from reticent.kernel.messages import Figure
+from reticent.kernel.messages import Figure, Message
 
 WIDTH, HEIGHT = 400, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 10, 44
@@ -24,14 +24,14 @@ class Line:
 
     Attributes:
         style: number of its colour and dash pattern in the style sheet.
-        names: the attackers that share it.
+        names: of the attackers that share it.
         linear: points "x,y x,y ..." of false alarms against misses.
         logarithmic: points of false alarms against people found, both on logarithmic axes.
         found: share of insiders found at 1% false alarms, or None where the curve has no such point.
     """
 
     style: int
-    names: tuple[str, ...]
+    names: tuple[Message, ...]
     linear: str
     logarithmic: str
     found: float | None
@@ -45,9 +45,9 @@ class Tick:
     label: Figure
 
 
-def lines(assessments: Sequence[CertifiedAssessment], names: Sequence[str]) -> list[Line]:
+def lines(assessments: Sequence[CertifiedAssessment], names: Sequence[Message]) -> list[Line]:
     """One line for each distinct curve, with the names of all who share it."""
-    shared: dict[tuple[tuple[float, ...], ...], list[str]] = {}
+    shared: dict[tuple[tuple[float, ...], ...], list[Message]] = {}
     for record, name in zip(assessments, names, strict=True):
         key = (tuple(record.curve.fpr), tuple(record.curve.fnr), tuple(record.curve.tpr))
         shared.setdefault(key, []).append(name)
@@ -83,7 +83,7 @@ def ticks(place: str) -> list[Tick]:
     return [Tick(where(n / 4), Figure(str(25 * n), "%")) for n in range(5)]
 
 
-def _line(index: int, names: tuple[str, ...], curve: CurvePoints) -> Line:
+def _line(index: int, names: tuple[Message, ...], curve: CurvePoints) -> Line:
     straight = zip([0.0, *curve.fpr], [1.0, *curve.fnr], strict=True)
     bent = zip(curve.fpr, curve.tpr, strict=True)
     found = dict(zip(curve.fpr, curve.tpr, strict=True)).get(0.01)

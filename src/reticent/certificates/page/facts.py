@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.schema import OWN_WORDS, Certificate
 from reticent.certificates.document.sentences import parts_in
 from reticent.certificates.page import words
 from reticent.facts import known
@@ -51,7 +51,7 @@ def _of_the_ledger(certificate: Certificate) -> Iterator[Fact]:
         yield from _seen(ledger)
         return
     yield Message("fact.data-set"), ledger.data.name or Message("page.not-named")
-    yield Message("fact.randomness"), str(ledger.environment.randomness)
+    yield Message("fact.randomness"), _randomness(ledger)
     yield Message("fact.versions"), _versions(ledger)
     shares = {"fact.accuracy": ledger.utility.test_accuracy, "fact.largest-class": ledger.utility.largest_class}
     for key, share in shares.items():
@@ -61,8 +61,7 @@ def _of_the_ledger(certificate: Certificate) -> Iterator[Fact]:
 
 def declarations(certificate: Certificate) -> list[tuple[str, str | None]]:
     """What the issuer says in words of their own, None where nothing is said: shown as theirs, never as ours."""
-    said = certificate.declared
-    return [("subject", said.subject), ("issuer", said.issuer), ("purpose", said.purpose)]
+    return [(name, getattr(certificate.declared, name)) for name in OWN_WORDS]
 
 
 def unsupported(certificate: Certificate) -> str:
@@ -78,12 +77,6 @@ def commitment(certificate: Certificate) -> str | None:
     """The salted commitment to the data, if the ledger has one."""
     data = None if certificate.ledger is None else certificate.ledger.data
     return getattr(data, "commitment", None)
-
-
-def records(certificate: Certificate) -> int | None:
-    """How many training records the page prints, if it does."""
-    found = {part["dataset_size"] for part in parts_in(certificate.mechanism) if part.get("dataset_size") is not None}
-    return int(found.pop()) if len(found) == 1 else None
 
 
 def _cited(certificate: Certificate) -> Iterator[Fact]:
@@ -120,17 +113,24 @@ def _labels(part: Mapping[str, Any]) -> list[tuple[str, Message]]:
 def _seen(ledger: RunLedger) -> Iterator[Fact]:
     """What was seen of a watched loop, as labelled lines."""
     sampler, clipping, where = ledger.sampler, ledger.clipping, ledger.environment
-    norms = dict.fromkeys(str(_plain(portable(x))) for x in (clipping.smallest, clipping.largest) if x is not None)
+    norms = tuple(dict.fromkeys(_plain(portable(x)) for x in (clipping.smallest, clipping.largest) if x is not None))
     unknown = Message("unknown")
-    yield Message("fact.batches"), f"{sampler.drawn} ({sampler.source}: {sampler.name})"
-    yield Message("fact.clipping"), f"{clipping.kind} ({clipping.source}), norm {' to '.join(norms) or 'unknown'}"
+    seen = {"source": Message(f"source.{sampler.source}"), "name": sampler.name}
+    yield Message("fact.batches"), Message("fact.batches.drawn", how=Message(f"drawn.{sampler.drawn}"), **seen)
+    source = Message(f"source.{clipping.source}")
+    norm = Message("fact.norms", least=norms[0], most=norms[-1]) if len(norms) > 1 else (*norms, unknown)[0]
+    yield Message("fact.clipping"), Message("fact.clipping.seen", kind=clipping.kind, source=source, norm=norm)
     for key, value in ledger.facts.items():
         yield from known(key).shows(value)
     yield Message("fact.divisor"), unknown if ledger.divisor is None else _plain(portable(ledger.divisor))
-    yield Message("fact.optimizer"), " around ".join(where.optimiser) or unknown
-    yield Message("fact.randomness"), str(where.randomness)
+    yield Message("fact.optimizer"), ", ".join(where.optimiser) or unknown
+    yield Message("fact.randomness"), _randomness(ledger)
     yield Message("fact.device"), where.device
     yield Message("fact.versions"), _versions(ledger)
+
+
+def _randomness(ledger: RunLedger) -> Message:
+    return Message(f"randomness.{ledger.environment.randomness.name.lower().replace('_', '-')}")
 
 
 def _versions(ledger: RunLedger) -> str:

@@ -15,12 +15,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template, Templa
 from markupsafe import Markup, escape
 
 from reticent.certificates.document import numbers
-from reticent.certificates.document.numbers import relation_suffix
+from reticent.certificates.document.numbers import named
 from reticent.certificates.document.schema import Certificate, Edition
 from reticent.certificates.document.sentences import (
     CERTAIN,
     EVEN,
     STOP,
+    asked_about,
     even_guess,
     known,
     limited,
@@ -34,7 +35,6 @@ from reticent.certificates.document.sentences import answers as answered
 from reticent.certificates.document.signature import false_signatures
 from reticent.certificates.page import answers, drawing, facts, verdicts, words
 from reticent.certificates.page.language import ENGLISH, Speaker, language_of
-from reticent.facts import SIZE_PUBLIC
 from reticent.io.strict import loads
 from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ArtifactError
@@ -101,21 +101,25 @@ def _content(certificate: Certificate) -> dict[str, Any]:
     records, text = persons(certificate.mechanism), certificate.to_json()
     worst = [record for record in certificate.assessments if record.adversary == WorstCase.name]
     usual = certificate.assessments[0].neighbouring
-    names = [record.label + relation_suffix(record, usual) for record in certificate.assessments]
+    names = [named(record, usual) for record in certificate.assessments]
     recorded = certificate.ledger is not None
     return {
         "c": certificate,
-        "answers": answered(worst, records),
+        "answers": [
+            (percent(even_guess(one), up=True), asked_about(one.neighbouring, records), says)
+            for one, says in zip(worst, answered(worst, records), strict=True)
+        ],
+        "no_limit": answers.NO_LIMIT,
         "resting": resting(worst, records),
         "limited": limited(worst),
         "first_limited": limited(worst[:1]),
         "table": answers,
         "verdicts": verdicts,
-        "size_is_public": words.of_clients(certificate, SIZE_PUBLIC.reason),
         "replaced": next(
             (percent(even_guess(one), up=True) for one in worst if one.neighbouring == "replace"), CERTAIN
         ),
         "certain": CERTAIN,
+        "quoted": certificate.subject_given or any(said for name, said in facts.declarations(certificate)[1:]),
         "half": EVEN,
         "figure": Figure,
         "everything": Message("knows.all").about(whom(records)),
@@ -127,7 +131,6 @@ def _content(certificate: Certificate) -> dict[str, Any]:
         "band": _band(certificate),
         "decision": _decision(certificate),
         "stop": STOP,
-        "drawn": any(one.key == "hidden-draws" for one in certificate.assessments[0].conditions),
         "lines": drawing.lines(certificate.assessments, names),
         "curves": drawing,
         "numbers": numbers,
@@ -171,6 +174,7 @@ def _spoken(certificate: Certificate, language: Language) -> dict[str, Any]:
         "language": language.code,
         "_": speaker.text,
         "say": speaker.say,
+        "strong": lambda share: Markup("<strong>{}</strong>").format(speaker.say(share)),
         "code": _code,
         "known": known,
         "wanted": wanted,
@@ -272,7 +276,9 @@ def _inert(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _notes(certificate: Certificate) -> list[tuple[Message, Message | str]]:
+def _notes(certificate: Certificate) -> list[tuple[Message, tuple[Message, ...]]]:
     """Each note once, with the attackers that it is about."""
     whose = owners((record.adversary, record.notes) for record in certificate.assessments)
-    return [(note, ", ".join(names) or Message("all-attackers")) for note, names in whose.items()]
+    kinds = {name: (Message(f"name.{name}", more=""),) for names in whose.values() for name in names}
+    everybody = (Message("all-attackers"),)
+    return [(note, tuple(one for name in names for one in kinds[name]) or everybody) for note, names in whose.items()]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from reticent import facts
 from reticent.adversaries.report import AssessmentRecord, ConditionRecord
 from reticent.certificates.document.derive import PRIVATE, question
-from reticent.certificates.document.numbers import further
-from reticent.certificates.document.schema import Certificate
+from reticent.certificates.document.numbers import Names, further, named
+from reticent.certificates.document.schema import Certificate, WarningRecord
 from reticent.certificates.document.sentences import CERTAIN, Protected, even_guess, parts_in, percent, persons, whom
 from reticent.kernel.adversaries import ADVERSARIES, WorstCase
 from reticent.kernel.mechanisms import MECHANISMS, Mechanism
@@ -22,14 +23,14 @@ from reticent.kernel.samplers import SAMPLERS
 from reticent.kernel.text import owners
 from reticent.mechanisms import Selection
 
-Line = tuple[Message, str]
-"""What is said, and of whom."""
+Line = tuple[Message, Names]
+"""What is said, and whose numbers it is about; nobody is named where it is about those of all."""
 EVERYWHERE = (
     "record", "attacker", "blind-guess", "proven-limit", "advantage", "rates", "epsilon", "step", "gradient",
     "prior", "fingerprint", "commitment",
 )  # fmt: skip
 """Words that every page explains."""
-NOT_COVERED = ("other-uses", "choosing", "family", "groups", "theft", "rounding")
+NOT_COVERED = ("other-uses", "choosing", "family", "groups", "theft")
 _BEFORE = 2
 """Of these, so many stand before what the number of records of a person leaves out."""
 POINTERS = ("edpb", "nist", "gdpr")
@@ -74,13 +75,6 @@ def _occurs(word: str, certificate: Certificate) -> bool:
     return any(word in (part.get("kind"), part.get("sampler")) for part in parts)
 
 
-def marks(certificate: Certificate) -> list[Message]:
-    """What the marks of the table mean, where they occur on it."""
-    found = {record.claim for record in certificate.assessments}
-    drawn = {claim: "estimate" if claim == Claim.EMPIRICAL else claim.value for claim in Claim if claim in found}
-    return [Message(f"mark.{mark}") for mark in dict.fromkeys(drawn.values())]
-
-
 def claim(record: AssessmentRecord) -> Message:
     """How sure a number is, in words; an average says so."""
     found = Message(f"claim.{record.claim}")
@@ -97,7 +91,18 @@ def not_covered(certificate: Certificate) -> list[Message]:
         found.insert(_BEFORE, Message("not-covered.several-records"))
     else:
         found.insert(_BEFORE, Message("not-covered.more-records", n=Figure(str(records))))
+    count = size(certificate)
+    if count is not None:
+        found.append(of_clients(certificate, Message("not-covered.size", count=Figure(str(count)))))
+    elif any(one.name == facts.SIZE_PUBLIC.key for one in certificate.warnings):
+        found.append(of_clients(certificate, Message("not-covered.size.unprinted")))
     return found
+
+
+def size(certificate: Certificate) -> int | None:
+    """How many training records the page prints, if it does."""
+    found = {part["dataset_size"] for part in parts_in(certificate.mechanism) if part.get("dataset_size") is not None}
+    return int(found.pop()) if len(found) == 1 else None
 
 
 def people(certificate: Certificate) -> Message:
@@ -122,7 +127,7 @@ def stronger(certificate: Certificate) -> Message:
     return Message("stronger.every-step" if every_step else "stronger.last-step")
 
 
-def left_out(certificate: Certificate) -> list[tuple[str, Message, list[Message]]]:
+def left_out(certificate: Certificate) -> list[tuple[Message, Message, list[Message]]]:
     """Who is not on the page: name, title, and the reason with what to do about it."""
     found = []
     for name, kind in ADVERSARIES.items():
@@ -131,7 +136,7 @@ def left_out(certificate: Certificate) -> list[tuple[str, Message, list[Message]
             unmeasured = None if kind.unmeasured is None else said(kind.unmeasured)
             todo = [Message("left-out.assess")] if reason == unmeasured else []
             todo += [_of_a_field(certificate, name)] if reason == PRIVATE else []
-            found.append((name, said(kind.title), [_closed(reason), *todo]))
+            found.append((Message(f"name.{name}", more=""), said(kind.title), [_closed(reason), *todo]))
     return found
 
 
@@ -171,13 +176,56 @@ _PREPARED = condition("public-preparation", Status.ASSUMED)
 
 
 def conditions(certificate: Certificate) -> Mapping[Status, list[Line]]:
-    """What the numbers rest on: by status, worst first, each sentence with the attackers whose numbers need it."""
+    """What the numbers of the worst case rest on: by status, worst first."""
+    strongest = [one for one in certificate.assessments if one.adversary == WorstCase.name]
+    return _by_status(certificate, [(one, one.conditions) for one in strongest])
+
+
+def every_condition(certificate: Certificate) -> Mapping[Status, list[Line]]:
+    """The same of all attackers, each sentence with those whose numbers need it."""
     return _by_status(certificate, [(record, record.conditions) for record in certificate.assessments])
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """What only weaker attackers need: engineers know what it means.
+
+    Attributes:
+        conditions: as for the worst case, each with the attackers whose numbers need it.
+    """
+
+    conditions: Mapping[Status, list[Line]]
+
+    @property
+    def names(self) -> Names:
+        """Attackers whose numbers need more than those of the worst case."""
+        return tuple(dict.fromkeys(name for lines in self.conditions.values() for _, who in lines for name in who))
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.conditions.values()))
+
+    @property
+    def unchecked(self) -> int:
+        """How many of these nobody checked."""
+        return self.points - len(self.conditions.get(Status.CHECKED, ()))
+
+
+def beyond(certificate: Certificate) -> Beyond | None:
+    """What the numbers of weaker attackers need besides; None where they need no more than the worst case."""
+    known = {line for lines in conditions(certificate).values() for line, _ in lines}
+    found = {
+        status: more
+        for status, lines in every_condition(certificate).items()
+        if (more := [one for one in lines if one[0] not in known])
+    }
+    return Beyond(found) if found else None
 
 
 def counts(certificate: Certificate) -> Counter[str]:
     """How many points the page lists under each status."""
-    listed = [conditions(certificate), *(needed(certificate, name) for name in further(certificate))]
+    listed = [every_condition(certificate), *(needed(certificate, name) for name in further(certificate))]
     return Counter(status.value for found in listed for status, lines in found.items() for _ in lines)
 
 
@@ -207,7 +255,25 @@ def _by_status(
     certificate: Certificate, stated: Sequence[tuple[AssessmentRecord, Sequence[ConditionRecord]]]
 ) -> Mapping[Status, list[Line]]:
     needed = owners((record.label, [one.known for one in own]) for record, own in stated)
+    names = {record.label: named(record) for record, _ in stated}
     groups: dict[Status, list[Line]] = {}
     for known in worst_first(needed):
-        groups.setdefault(known.status, []).append((_said(certificate, known), ", ".join(needed[known])))
+        who = tuple(names[label] for label in needed[known])
+        groups.setdefault(known.status, []).append((_said(certificate, known), who))
     return groups
+
+
+def reason(warning: WarningRecord) -> Message:
+    """What a warning says to people who decide; what engineers can do about it is its ``remedy``."""
+    return _part(warning, "reason")
+
+
+def remedy(warning: WarningRecord) -> Message:
+    """What engineers can do about a warning."""
+    return _part(warning, "remedy")
+
+
+def _part(warning: WarningRecord, name: str) -> Message:
+    whole = said(warning.text)
+    found = dict(whole.values).get(name, whole)
+    return found.about(str(dict(whole.values).get("whom", RECORD))) if isinstance(found, Message) else whole
