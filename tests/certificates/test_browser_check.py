@@ -125,9 +125,9 @@ CHANGES: dict[str, tuple[str, Change]] = {
     "a script": ("certificate.html", put("<main>", "<main><script>1</script>")),
     "script in an attribute": ("certificate.html", put("<body>", "<body onload=\"document.title = 'x'\">")),
     "no policy for content": ("certificate.html", lambda page: re.sub(r"<meta http-equiv.*?>", "", page)),
-    "style of one element": ("certificate.html", put('<p class="answer">', '<p class="answer" style="opacity: 0">')),
+    "style of one element": ("certificate.html", put('<p class="share">', '<p class="share" style="opacity: 0">')),
     "no first row": ("certificate.html", lambda page: ROW.sub("", page, count=1)),
-    "another class": ("certificate.html", put('<p class="answer">', '<p class="answer fold">')),
+    "another class": ("certificate.html", put('<p class="share">', '<p class="share blind">')),
     "the foot of another model": (
         "certificate.html",
         lambda page: re.sub(r'[0-9a-f]{16}(?=\\002026")', "0" * 16, page),
@@ -147,7 +147,7 @@ CHANGES: dict[str, tuple[str, Change]] = {
         lambda page: OWN_DIGESTS.sub(lambda found: "ab" * (len(found[0]) // 2), page),
     ),
     "another writing of the document": ("certificate.html", put("{\n &quot;", "{&quot;")),
-    "a German number": (GERMAN, put("55,8\N{NO-BREAK SPACE}% der Fälle", "51,8\N{NO-BREAK SPACE}% der Fälle")),
+    "a German number": (GERMAN, put("55,8\N{NO-BREAK SPACE}%", "51,8\N{NO-BREAK SPACE}%")),
     "a German word": (GERMAN, put("Was nicht abgedeckt ist", "Was abgedeckt ist")),
     "German that is called English": (GERMAN, put('<html lang="de">', '<html lang="en">')),
     "German that is called French": (GERMAN, put('<html lang="de">', '<html lang="fr">')),
@@ -254,7 +254,7 @@ def test_a_page_holds_the_file_of_its_document(written: Path) -> None:
     assert f"{name}</code>: <code>{hashlib.sha256(held).hexdigest()}" in page
 
 
-EDITS = (put("<main>", ""), put(' class="note"', ' class="note fold"'), lambda page: page + "<!-- -->")
+EDITS = (put("<main>", ""), put(' class="share"', ' class="share blind"'), lambda page: page + "<!-- -->")
 
 
 @pytest.mark.parametrize("code", languages())

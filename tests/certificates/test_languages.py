@@ -14,7 +14,7 @@ import reticent
 from reticent.adversaries import FinalModel, Mixed, Relaxed
 from reticent.certificates.build import public
 from reticent.certificates.check import read_document
-from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.document.schema import OWN_WORDS, Certificate, Declaration
 from reticent.certificates.document.sentences import RESTING
 from reticent.certificates.page import facts, words
 from reticent.certificates.page.language import Speaker, language_of
@@ -22,7 +22,8 @@ from reticent.certificates.page.page import embedded, first_difference, page_lan
 from reticent.certificates.store import write_certificate
 from reticent.facts import Fact, all_facts
 from reticent.facts.clipping import Mixing
-from reticent.kernel.adversaries import WorstCase
+from reticent.facts.steps import Drawn, Generator, Randomness, Source
+from reticent.kernel.adversaries import ADVERSARIES, WorstCase
 from reticent.kernel.errors import ArtifactError
 from reticent.kernel.mechanisms import DPSGD, MECHANISMS, Gaussian, Ledger
 from reticent.kernel.mechanisms.units import Unit
@@ -177,14 +178,17 @@ def made() -> Iterator[str]:
 
 _PUT_TOGETHER: dict[str, Iterable[str]] = {
     "claim": [*Claim, "bound.average"],
-    "mark": Claim,
     "status": Status,
     "trust": Status,
     "place": MEASURES,
     "table": MEASURES,
-    "column": [*MEASURES, "bits", "guesses", "without", "with"],
+    "column": [*MEASURES, "bits", "guesses", "without", "with", *(f"{x}{y}" for x in ("accused", "found") for y in ("", ".means"))],
     "resting": RESTING,
-    "declared": ("subject", "issuer", "purpose"),
+    "declared": OWN_WORDS,
+    "name": ADVERSARIES,
+    "source": Source,
+    "drawn": Drawn,
+    "randomness": [one.name.lower().replace("_", "-") for one in (*Randomness, *Generator)],
     "required": [f"{one}{end}" for one in ("ledger", "stated", "person", "computed") for end in ("", ".not")],
     "reached": ("low-enough", "too-high", "high-enough", "too-low"),
     "limit": [f"at-{end}{place}" for end in ("most", "least") for place in ("", ".at")],
@@ -259,6 +263,30 @@ def test_a_message_of_a_document_is_read_back_and_nothing_else_is() -> None:
             from_json(wrong)
 
 
+@pytest.mark.parametrize(
+    ("digits", "shown"),
+    [
+        ("3.29e-05", {"en": "3.29e-05", "de": "3,29 · 10⁻⁵", "fr": "3,29 · 10⁻⁵"}),
+        ("1e+20", {"en": "1e+20", "de": "1 · 10²⁰", "fr": "1 · 10²⁰"}),
+        ("0.5", {"en": "0.5", "de": "0,5", "fr": "0,5"}),
+        ("inf", {"en": "inf", "de": "inf", "fr": "inf"}),
+    ],
+)
+def test_a_small_number_is_written_as_people_write_it(digits: str, shown: dict[str, str]) -> None:
+    assert {code: str(Speaker(language(code)).say(Figure(digits))) for code in languages()} == shown
+
+
+ENGLISH_WORDS = "worst-case", "add-remove", "fresh", " relaxed", "Batches", "membership"
+
+
+@pytest.mark.parametrize("code", TRANSLATED)
+def test_no_english_word_stands_on_a_page_of_another_language(documents: dict[str, Certificate], code: str) -> None:
+    for kind in ("plan", "relaxed", "run", "loop", "signed"):
+        shown = " ".join(Visible(render_html(documents[kind], language_of(code))).text)
+        assert [word for word in ENGLISH_WORDS if word in shown] == [], kind
+        assert not re.search(r"\de[+-]\d", shown)
+
+
 def test_what_no_catalogue_has_is_shown_and_acts_on_nothing() -> None:
     hostile = from_json({"key": "key", "values": {"key": "<b>\x1b", "self": "x", "n": "9" * 5000}})
     assert Speaker(language("de")).say(hostile) == '<span lang="en">key</span>'
@@ -288,8 +316,8 @@ def is_names(text: str) -> bool:
     ("code", "dates"),
     [
         ("en", "2026-11-22; do not rely on it from 2030-01-01 on"),
-        ("de", "22.11.2026; ab dem 01.01.2030 nicht mehr darauf verlassen"),
-        ("fr", "22/11/2026\N{NO-BREAK SPACE}; ne plus s’y fier à partir du 01/01/2030"),
+        ("de", "22.11.2026; ab dem 01.01.2030 nicht mehr verwenden"),
+        ("fr", "22/11/2026\N{NO-BREAK SPACE}; à ne plus utiliser à partir du 01/01/2030"),
     ],
 )
 def test_numbers_and_dates_are_written_as_the_language_writes_them(
@@ -320,9 +348,9 @@ def test_theorems_stay_in_english_are_marked_so_and_the_page_says_it(
 @pytest.mark.parametrize(
     ("kind", "code", "said"),
     [
-        ("run", "de", "Gefragt, ob ein bestimmter Datensatz verwendet wurde, hat ein Angreifer in höchstens 55,8 %"),
+        ("run", "de", "Auf die Frage, ob ein bestimmter Datensatz verwendet wurde, antwortet ein Angreifer in höchstens 55,8 %"),
         ("judged", "fr", "chaque personne a fourni au plus 3 enregistrements"),
-        ("judged", "fr", "À la question de savoir si les enregistrements d’une personne donnée ont été utilisés"),
+        ("judged", "fr", "Lorsqu’on lui demande si les enregistrements d’une personne donnée ont été utilisés"),
         ("clients", "de", "ob ein bestimmter Client verwendet wurde"),
         ("clients", "fr", "si un client donné a été utilisé"),
     ],

@@ -130,7 +130,7 @@ def test_a_policy_that_judges_a_weaker_attacker_only_says_so() -> None:
     assert is_weaker
     said = f"Judged by this policy for a weaker attacker only: {question} (worst case: at most {share})."
     assert page.count(said) == 2  # in the box, and in the sentences to copy
-    assert "<strong>Accepted without a check:</strong>" in page
+    assert f"<details><summary>Accepted without a check: {len(accepted(made))} points</summary>" in page
     (weak,) = [one for one in made.assessments if one.adversary == "relaxed"]
     assert [line for line, _ in accepted(made)] == [one.known.says for one in weak.conditions if one.known.open]
 
@@ -165,8 +165,7 @@ def test_a_ledger_is_a_training_that_was_recorded() -> None:
     page = page_of(public(of(run.mechanism(), ledger=run, policy=asking(RIGHT, ledger=True))))
     assert "<strong>MET:</strong> The training was recorded." in page
     assert "the issuer’s own program; no outsider watched" in page
-    assert page.count("This page prints it: 400.") == 1
-    assert '<p class="note" id="size-treated-as-public">' in page
+    assert page.count("This page prints it: 400") == 1
 
 
 @pytest.mark.parametrize(

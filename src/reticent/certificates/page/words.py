@@ -59,15 +59,12 @@ def _named() -> Iterator[tuple[str, Message]]:
     released: list[type[Mechanism]] = [*MECHANISMS.values(), Selection]
     yield from sorted(((kind.name, said(kind.sentence)) for kind in released if kind.sentence), key=lambda one: one[0])
     yield from ((name, said(kind.sentence)) for name, kind in SAMPLERS.items())
-    yield "add-remove, replace", Message("word.relations.means")
 
 
 def _occurs(word: str, certificate: Certificate) -> bool:
     parts = parts_in(certificate.mechanism)
     if word == "estimate":
         return any(not Claim(record.claim).proven for record in certificate.assessments)
-    if word == "add-remove, replace":
-        return {record.neighbouring for record in certificate.assessments} == {"add-remove", "replace"}
     if word == "clip-norm":
         return any("noise_multiplier" in part for part in parts)
     if word == "selection":
@@ -264,16 +261,13 @@ def _by_status(
 
 
 def reason(warning: WarningRecord) -> Message:
-    """What a warning says to people who decide; what engineers can do about it is its ``remedy``."""
-    return _part(warning, "reason")
-
-
-def remedy(warning: WarningRecord) -> Message:
-    """What engineers can do about a warning."""
-    return _part(warning, "remedy")
-
-
-def _part(warning: WarningRecord, name: str) -> Message:
+    """What a warning says to people who decide."""
     whole = said(warning.text)
-    found = dict(whole.values).get(name, whole)
-    return found.about(str(dict(whole.values).get("whom", RECORD))) if isinstance(found, Message) else whole
+    found = dict(whole.values).get("reason")
+    return found if isinstance(found, Message) else whole
+
+
+def remedies(certificate: Certificate) -> list[tuple[str, Message]]:
+    """What engineers can do about each warning, by its name."""
+    ledger = certificate.ledger
+    return [] if ledger is None else [(fact.key, of_clients(certificate, fact.remedy)) for fact in ledger.faults]
