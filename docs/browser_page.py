@@ -18,7 +18,10 @@ from reticent.certificates.page.page import said_of_signers
 from reticent.languages import PLACE, languages
 
 _LISTED = re.compile(r"^const (SIGNED|WORDS) = .*;$", re.MULTILINE)
-_STYLED = re.compile(r"(/\* certificate\.css, written here by docs/pages\.py \*/\n).*?(?=/\* and what this page has besides \*/)", re.DOTALL)
+_STYLED = re.compile(
+    r"(/\* certificate\.css, written here by docs/pages\.py \*/\n).*?(?=/\* and what this page has besides \*/)",
+    re.DOTALL,
+)
 _SAID = ("headline", "answer.", "asked.", "resting.", "number.")
 """Keys of what a headline is made of begin so."""
 

@@ -78,7 +78,8 @@ def test_a_subject_that_imitates_a_headline_is_shown_as_declared() -> None:
     page = render_html(certificate).split("<template")[0]
     for tag in ("h1", "h2", "title"):
         assert not [words for words in re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", page) if IMITATION in words]
-    words = f'<dd>“{IMITATION}” <span class="small">(the issuer’s words)</span></dd>'
+    words = f"<dd>“{IMITATION}”</dd>"
+    assert "In quotation marks: the issuer’s own words, which nobody checked." in page
     assert page.count(IMITATION) == page.count(words) == 3
     assert certificate.headline in page
     assert repr(certificate).startswith(certificate.headline.split(".")[0])
@@ -95,7 +96,7 @@ def test_a_subject_that_nobody_gave_is_not_said_to_be_the_issuers() -> None:
             report = ("\n".join(plain(document, [])), markdown(document, []), junit(document, []))
             for text in (*report, repr(document)):
                 assert bool(re.search("declares|declared to be", text)) is (subject is not None)
-            assert ("the issuer’s words" in render_html(document)) is (subject is not None)
+            assert ("<dd>“" in render_html(document)) is (subject is not None)
 
 
 FOREIGN = (

@@ -182,7 +182,14 @@ _PUT_TOGETHER: dict[str, Iterable[str]] = {
     "trust": Status,
     "place": MEASURES,
     "table": MEASURES,
-    "column": [*MEASURES, "bits", "guesses", "without", "with", *(f"{x}{y}" for x in ("accused", "found") for y in ("", ".means"))],
+    "column": [
+        *MEASURES,
+        "bits",
+        "guesses",
+        "without",
+        "with",
+        *(f"{x}{y}" for x in ("accused", "found") for y in ("", ".means")),
+    ],
     "resting": RESTING,
     "declared": OWN_WORDS,
     "name": ADVERSARIES,
@@ -348,7 +355,11 @@ def test_theorems_stay_in_english_are_marked_so_and_the_page_says_it(
 @pytest.mark.parametrize(
     ("kind", "code", "said"),
     [
-        ("run", "de", "Auf die Frage, ob ein bestimmter Datensatz verwendet wurde, antwortet ein Angreifer in höchstens 55,8 %"),
+        (
+            "run",
+            "de",
+            "Auf die Frage, ob ein bestimmter Datensatz verwendet wurde, antwortet ein Angreifer in höchstens 55,8 %",
+        ),
         ("judged", "fr", "chaque personne a fourni au plus 3 enregistrements"),
         ("judged", "fr", "Lorsqu’on lui demande si les enregistrements d’une personne donnée ont été utilisés"),
         ("clients", "de", "ob ein bestimmter Client verwendet wurde"),

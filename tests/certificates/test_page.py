@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -261,7 +262,9 @@ SAYS: dict[str, tuple[str, ...]] = {
         "go by the higher one until you know why. The lower one holds too, if what it rests on holds.",
     ),
     "hardly any noise": ("no limit",),
-    "a number of records": ("it is treated as public, and so is a sample rate that follows from it. This page prints it: 20",),
+    "a number of records": (
+        "it is treated as public, and so is a sample rate that follows from it. This page prints it: 20",
+    ),
     "no size of batches": ("not stated: the (expected) records per batch.",),
     "relaxed": (
         "proven if a condition holds",
@@ -400,7 +403,7 @@ def test_headings_are_in_order_and_tables_have_heads(kind: str) -> None:
     reader = Reader(render_html(document(kind)))
     levels = [int(tag[1]) for tag, _ in reader.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in pairwise(levels))
     assert all("scope" in attributes for tag, attributes in reader.tags if tag == "th")
 
 
@@ -484,11 +487,11 @@ def test_a_proof_that_ends_at_certainty_is_no_limit() -> None:
 
 
 def test_beside_the_headline_is_how_sure_somebody_can_be_who_accuses_few() -> None:
-    """At prior p, p tpr / (p tpr + (1 - p) fpr) of the accusations are right: at even odds, and at that of the table."""
+    """At prior p, p tpr / (p tpr + (1 - p) fpr) of accusations are right: at even odds, and at that of the table."""
     shown, worst = document("demo"), [one for one in document("demo").assessments if one.adversary == "worst-case"]
     found = [one.tpr_at_fpr["0.001"].value for one in worst]
     expected = [100 * p * tpr / (p * tpr + (1 - p) * 0.001) for tpr in found for p in (0.5, 0.1)]
-    top, table, _ = page_of(shown).partition("<table")
+    top = page_of(shown).partition("<table")[0]
     stated = re.search(
         r"can be surer: with 0\.1% false alarms, at most ([\d.]+)% of the accusations are right where half would be "
         r"without the model, at most ([\d.]+)% where 1 in 10 would be\. "
@@ -522,7 +525,9 @@ def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
         assert (denied in page) is known
         quoted = page.partition('id="assessment"')[2].partition("</p>")[0]
         assert (str(SCHEMA_FROM_RECORDS.of_ours().reason) in quoted) is known
-        assert str(SCHEMA_FROM_RECORDS.of_ours().remedy) not in page.partition('id="mend"')[0], "no advice for engineers"
+        assert str(SCHEMA_FROM_RECORDS.of_ours().remedy) not in page.partition('id="mend"')[0], (
+            "no advice for engineers"
+        )
         assert (str(SCHEMA_FROM_RECORDS.of_ours().remedy) in page) is known
         assert str(SIZE_PUBLIC.reason) not in quoted
 

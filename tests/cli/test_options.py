@@ -31,7 +31,7 @@ VERBS = {
     "audit-loop": ["no:thing", "--claim", "no.yaml"],
 }
 NEVER = {"--help", "--save-scores", "--html", "--out", "--public", "--markdown", "--junit"}  # any path does
-FREE = {"--subject", "--issuer", "--purpose"}  # any text does
+FREE = {"--subject", "--issuer", "--purpose", "--recipients", "--controls", "--means"}  # any text does
 
 
 def options_of(verb: str) -> list[Any]:

@@ -15,7 +15,6 @@ from reticent.certificates.document.schema import Certificate, CertifiedAssessme
 from reticent.certificates.document.sentences import parts_in, persons
 from reticent.certificates.exports.wording import asked, plain, reserved, unit_in_words
 from reticent.certificates.page import facts, words
-from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.risk.questions import MEASURES
 from reticent.kernel.text import digits
 
@@ -101,7 +100,5 @@ _DRAFT = (
 def _notes(certificate: Certificate) -> str:
     """What the author has to complete, what a reader must know, and everything that the worst case rests on."""
     every = words.conditions(certificate).items()
-    of_worst = [
-        f"{status}: {line}" for status, found in every for line, who in found if not who or WorstCase.name in who
-    ]
+    of_worst = [f"{status}: {line}" for status, found in every for line, _ in found]
     return _lines([_DRAFT, *reserved(certificate), *of_worst])

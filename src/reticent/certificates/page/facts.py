@@ -115,7 +115,7 @@ def _seen(ledger: RunLedger) -> Iterator[Fact]:
     sampler, clipping, where = ledger.sampler, ledger.clipping, ledger.environment
     norms = tuple(dict.fromkeys(_plain(portable(x)) for x in (clipping.smallest, clipping.largest) if x is not None))
     unknown = Message("unknown")
-    seen = {"source": Message(f"source.{sampler.source}"), "name": sampler.name}
+    seen: dict[str, str | Message] = {"source": Message(f"source.{sampler.source}"), "name": sampler.name}
     yield Message("fact.batches"), Message("fact.batches.drawn", how=Message(f"drawn.{sampler.drawn}"), **seen)
     source = Message(f"source.{clipping.source}")
     norm = Message("fact.norms", least=norms[0], most=norms[-1]) if len(norms) > 1 else (*norms, unknown)[0]

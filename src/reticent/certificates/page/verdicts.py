@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reticent.adversaries.report import ConditionRecord
-from reticent.certificates.document.numbers import plain
+from reticent.adversaries.report import AssessmentRecord, ConditionRecord
+from reticent.certificates.document.numbers import named, plain
 from reticent.certificates.document.policy import Limit
 from reticent.certificates.document.requirements import LEDGER, PERSON, STATED, Check, judged, within
 from reticent.certificates.document.schema import Certificate
@@ -75,7 +75,7 @@ def _words(check: Check) -> tuple[Message, ...]:
         return (found if check.passed else found.under("not"),)
     if check.limit is None or check.record is None or check.value is None:
         return said(check.name), said(check.detail)
-    return tuple(_of_a_limit(check, check.limit, check.value, Neighbouring(check.record.neighbouring)))
+    return tuple(_of_a_limit(check, check.limit, check.value, check.record))
 
 
 def _short(relation: Neighbouring) -> Message:
@@ -83,9 +83,9 @@ def _short(relation: Neighbouring) -> Message:
     return Message(f"short.{relation.value}")
 
 
-def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring) -> list[Message]:
+def _of_a_limit(check: Check, limit: Limit, value: float, record: AssessmentRecord) -> list[Message]:
     found = [
-        _required(check, limit, relation),
+        _required(check, limit, record),
         Message(f"reached.{_enough(limit, value)}", value=_reached(limit, value)),
     ]
     if check.passed or not within(limit, value):
@@ -95,9 +95,11 @@ def _of_a_limit(check: Check, limit: Limit, value: float, relation: Neighbouring
     return [*found, Message("required.not-enough", detail=said(check.detail))]
 
 
-def _required(check: Check, limit: Limit, relation: Neighbouring) -> Message:
+def _required(check: Check, limit: Limit, record: AssessmentRecord) -> Message:
+    relation = Neighbouring(record.neighbouring)
+    in_words = said(check.name).given(who=named(record), relation=_short(relation))
     if limit.adversary != WORST or limit.parameters or limit.at_most is None:
-        return said(check.name)
+        return in_words
     most = Figure(digits(100.0 * limit.at_most, 6), "%")
     if limit.measure == "success" and limit.places == (0.5,):
         return Message("required.guess", share=most, question=_short(relation))
@@ -107,7 +109,7 @@ def _required(check: Check, limit: Limit, relation: Neighbouring) -> Message:
     if limit.measure == "tpr":
         alarms = Figure(digits(100.0 * limit.places[0], 6), "%")
         return Message("required.found", alarms=alarms, share=most, question=_short(relation))
-    return said(check.name)
+    return in_words
 
 
 def _reached(limit: Limit, value: float) -> Figure:

@@ -59,16 +59,17 @@ def _of_fields(certificate: Certificate) -> Lines:
     """Attackers who know all but a field; where there is none, why."""
     names = {name for name, kind in ADVERSARIES.items() if kind.needs == "gradient_change"}
     yield from _sentences(certificate, lambda one: one.adversary in names)
-    for name, _, reasons in words.left_out(certificate):
-        if name in names:
-            yield f"{name} is not answered: {' '.join(map(str, reasons))}"
+    for kind in names & certificate.skipped.keys():
+        yield f"{kind} is not answered: {certificate.skipped[kind]}"
 
 
 def _resting_on(*statuses: Status) -> Callable[[Certificate], Lines]:
     def said(certificate: Certificate) -> Lines:
-        for status, lines in words.conditions(certificate).items():
+        for status, lines in words.every_condition(certificate).items():
             if status in statuses:
-                yield from (f"{status}: {line}{f' ({who})' if who else ''}" for line, who in lines)
+                for line, who in lines:
+                    names = ", ".join(map(str, who))
+                    yield f"{status}: {line}{f' ({names})' if names else ''}"
 
     return said
 
@@ -85,17 +86,15 @@ def _released(certificate: Certificate) -> Lines:
 
 
 def _subject(certificate: Certificate) -> Lines:
-    for name, text in facts.declarations(certificate):
+    said = certificate.declared
+    for name, text in (("subject", said.subject), ("issuer", said.issuer), ("purpose", said.purpose)):
         if text and (name != "subject" or certificate.subject_given):
             yield f"{name}, as the issuer says: {text}"
 
 
-def _declared(name: str) -> Callable[[Certificate], Lines]:
-    def said(certificate: Certificate) -> Lines:
-        if text := getattr(certificate.declared, name, None):
-            yield f"as the issuer says: {text}"
-
-    return said
+def _stated(text: str | None) -> Lines:
+    if text:
+        yield f"as the issuer says: {text}"
 
 
 def _protected(certificate: Certificate) -> Lines:
@@ -142,18 +141,18 @@ ANSWERS: Mapping[str, Callable[[Certificate], Lines]] = {
     "attribute": _of_fields,
     "averaged": _averaged,
     "checked": _resting_on(Status.CHECKED),
-    "controls": _declared("controls"),
+    "controls": lambda certificate: _stated(certificate.declared.controls),
     "curve": _whole_curve,
     "dates": _dates,
     "declared": _resting_on(Status.DECLARED),
     "epsilon": _epsilon,
     "found": _found,
-    "means": _declared("means"),
+    "means": lambda certificate: _stated(certificate.declared.means),
     "noise": _noise,
     "policy": _policy,
     "proof": _proof,
     "protected": _protected,
-    "recipients": _declared("recipients"),
+    "recipients": lambda certificate: _stated(certificate.declared.recipients),
     "released": _released,
     "subject": _subject,
     "theorems": _theorems,
