@@ -269,7 +269,7 @@ SAYS: dict[str, tuple[str, ...]] = {
     "relaxed": (
         "proven if a condition holds",
         "relaxed d=5",
-        "More must hold for relaxed d=5, mixed d=5: 1 point, of which nobody checked 1. The appendix lists it.",
+        "More must hold for weaker attackers (relaxed d=5, mixed d=5): 1 point, of which nobody checked 1.",
     ),
     "linear head": ("proven limit on average", "relaxed head d=5"),
     "no answer": (
@@ -337,7 +337,7 @@ ON_EVERY_PAGE = (
     "Who vouches",
     "fingerprint of the model",
     "What is not covered",
-    "other uses of the same data: risks add up",
+    "other uses of the same data, and other models trained on it: risks add up",
     "Not on this page",
     "How to check it",
     "verify.html",
@@ -530,6 +530,18 @@ def test_what_a_warning_denies_is_not_said_to_be_taken_on_trust() -> None:
         )
         assert (str(SCHEMA_FROM_RECORDS.of_ours().remedy) in page) is known
         assert str(SIZE_PUBLIC.reason) not in quoted
+
+
+def test_advice_for_engineers_stands_in_the_appendix() -> None:
+    loop = document("loop")
+    before, appendix, after = page_of(loop).partition('id="appendix"')
+    assert appendix
+    for warning in loop.warnings:
+        said = dict(warning.text.values)
+        if warning.name != SIZE_PUBLIC.key:
+            assert str(said["reason"]) in before
+        assert str(said["remedy"]) not in before
+        assert str(said["remedy"]) in after
 
 
 def test_a_field_of_two_values_has_the_limit_of_replacement() -> None:
