@@ -19,8 +19,9 @@ from reticent.certificates.page.page import template
 
 NOTHING = "The certificate says nothing here."
 ADVICE = (
-    "Filled from a certificate. This is no legal advice. What stands under Certificate is taken from its document, "
-    "with who vouches for it; what stands under Issuer is still to be answered."
+    "Filled from a certificate. This is no legal advice, and no certification under Article 42 of the GDPR. What "
+    "stands under Certificate is taken from its document, with who vouches for it; what stands under Issuer is still "
+    "to be answered."
 )
 
 

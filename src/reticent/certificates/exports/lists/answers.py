@@ -9,6 +9,7 @@ from reticent.certificates.document.schema import Certificate, CertifiedAssessme
 from reticent.certificates.document.sentences import answers, found_at, percent, persons, resting
 from reticent.certificates.exports.wording import asked, unit_in_words
 from reticent.certificates.page import facts, words
+from reticent.certificates.page.answers import surest
 from reticent.kernel.adversaries import ADVERSARIES, WorstCase
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Status
@@ -22,9 +23,12 @@ def _worst(certificate: Certificate) -> list[CertifiedAssessment]:
 
 
 def _answered(certificate: Certificate) -> Lines:
-    """The worst case, and what it rests on."""
+    """The worst case, what it rests on, and how sure somebody is who accuses few."""
     worst, records = _worst(certificate), persons(certificate.mechanism)
     yield from map(str, (*answers(worst, records), *resting(worst, records)))
+    for question, alarms, right, *_ in surest(certificate):
+        few = f"who accuses only a few, with {alarms} false alarms, is right in {right} (50% without it)"
+        yield f"Asked {question}: {few}"
 
 
 def _epsilon(certificate: Certificate) -> Lines:
@@ -63,13 +67,20 @@ def _of_fields(certificate: Certificate) -> Lines:
         yield f"{kind} is not answered: {certificate.skipped[kind]}"
 
 
+_VOUCHES = {
+    Status.CHECKED: "checked by the issuer's own program, by nobody else",
+    Status.DECLARED: "declared",
+    Status.ASSUMED: "assumed, nobody checked it",
+}
+
+
 def _resting_on(*statuses: Status) -> Callable[[Certificate], Lines]:
     def said(certificate: Certificate) -> Lines:
         for status, lines in words.every_condition(certificate).items():
             if status in statuses:
                 for line, who in lines:
                     names = ", ".join(map(str, who))
-                    yield f"{status}: {line}{f' ({names})' if names else ''}"
+                    yield f"{_VOUCHES[status]}: {line}{f' ({names})' if names else ''}"
 
     return said
 
@@ -116,6 +127,7 @@ def _dates(certificate: Certificate) -> Lines:
 def _proof(certificate: Certificate) -> Lines:
     yield f"content_sha256 {certificate.content_sha256}, made by reticent {certificate.reticent_version}"
     yield "anybody can derive every number again: reticent verify certificate.public.json"
+    yield "nobody can check from here that the training happened so, nor what the issuer declares"
     yield from (f"signed with the key {one.keyid}" for one in certificate.signatures)
 
 
