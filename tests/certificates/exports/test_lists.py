@@ -66,12 +66,23 @@ def test_nothing_is_filled_in_that_nobody_asked(asked: Certificate) -> None:
     recovered = [line for line in with_["paragraph 43 (i)"] if "rebuild a record" in line]
     assert len(recovered) == 2
     assert all("without the model 1%" in line for line in recovered)
-    assert not any("rebuild a record" in line for line in without["paragraph 43 (i)"])
+    assert any("counts as known" in line for line in with_["paragraph 43 (i)"]), "what it needs"
+    assert any("on average over what the records could hold" in line for line in with_["paragraph 43 (i)"])
+    assert any("accuses only a few" in line for line in without["paragraph 43 (i)"])
+    assert not any("rebuild a record" in line or "counts as known" in line for line in without["paragraph 43 (i)"])
     assert without["Opinion 05/2014: linkability"] == ()
     assert not any(line.startswith("subject") for line in without["paragraph 34"]), "nobody gave one"
     found = with_["Opinion 05/2014: singling out"]
     assert found
     assert not any(line.startswith("replace") for line in found)
+
+
+def test_each_line_says_who_vouches_for_it(asked: Certificate) -> None:
+    nist, edpb = cells(asked, "nist"), cells(asked, "edpb")
+    assert len(nist["4.3 Mechanism implementation"]) == 2
+    assert all("nobody checked it" in line for line in nist["4.3 Mechanism implementation"])
+    assert edpb["paragraph 34"][-1].endswith("Nobody checked that.")
+    assert any("nobody can check from here" in line for line in edpb["paragraph 134"])
 
 
 def test_no_limit_is_called_no_limit() -> None:

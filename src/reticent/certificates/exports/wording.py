@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from reticent.certificates.document.numbers import further
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.document.sentences import STOP, Protected, persons
+from reticent.certificates.page import words
 from reticent.certificates.page.facts import unsupported
 from reticent.kernel.mechanisms.units import Unit
 
@@ -37,9 +38,20 @@ def reserved(certificate: Certificate) -> Iterator[str]:
     yield from (f"Warning: {one.text}" for one in certificate.warnings)
 
 
+_AVERAGES = {
+    "recovered": "That is on average over what the records could hold. Of lines with the same share without the model, "
+    "the smallest holds."
+}
+"""What a measure is besides, where its number alone would say more."""
+
+
 def asked(certificate: Certificate) -> Iterator[str]:
-    """What is reached with the model and without, where somebody asked for it."""
-    for table in further(certificate).values():
+    """What is reached with the model and without, where somebody asked for it, and what that needs besides."""
+    for name, table in further(certificate).items():
         for who, cells in table.rows:
             found = ", ".join(f"{heading} {cell}" for heading, cell in zip(table.columns, cells, strict=True))
             yield f"{table.title} {', '.join(map(str, who))}: {found}"
+        if name in _AVERAGES:
+            yield _AVERAGES[name]
+        for status, lines in words.needed(certificate, name).items():
+            yield from (f"This needs, {status}: {line}" for line, _ in lines)

@@ -11,6 +11,7 @@ from reticent.certificates.exports.wording import asked, unit_in_words
 from reticent.certificates.page import facts, words
 from reticent.certificates.page.answers import surest
 from reticent.kernel.adversaries import ADVERSARIES, WorstCase
+from reticent.kernel.messages import Message
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Status
 from reticent.kernel.text import digits
@@ -43,7 +44,8 @@ def _found(certificate: Certificate) -> Lines:
     for one in _worst(certificate):
         for fpr in () if one.neighbouring == Neighbouring.REPLACE else certificate.questions.fprs:
             found = f"of those who were in the data, {found_at(one, fpr)} are found"
-            yield f"{one.neighbouring}: {found}, if {percent(fpr)} of all others may be accused wrongly"
+            alarms = f"if {percent(fpr)} of all others may be accused wrongly"
+            yield f"{one.neighbouring}: {found}, {alarms} ({percent(fpr)} without the model)"
 
 
 def _sentences(certificate: Certificate, wanted: Callable[[CertifiedAssessment], bool]) -> Lines:
@@ -85,11 +87,13 @@ def _resting_on(*statuses: Status) -> Callable[[Certificate], Lines]:
     return said
 
 
+_OF_NOISE = ("condition.unpredictable-noise", "condition.real-numbers")
+
+
 def _noise(certificate: Certificate) -> Lines:
     """What is said of the noise as numbers of a computer."""
-    for one in dict.fromkeys(one for record in _worst(certificate) for one in record.conditions):
-        if one.key in ("unpredictable-noise", "real-numbers"):
-            yield f"{one.status}: {one.known.says}"
+    for status, lines in words.conditions(certificate).items():
+        yield from (f"{_VOUCHES[status]}: {line}" for line, _ in lines if line.key.startswith(_OF_NOISE))
 
 
 def _released(certificate: Certificate) -> Lines:
@@ -111,7 +115,8 @@ def _stated(text: str | None) -> Lines:
 def _protected(certificate: Certificate) -> Lines:
     relations = ", ".join(dict.fromkeys(one.neighbouring for one in certificate.assessments))
     yield f"Protected: {unit_in_words(persons(certificate.mechanism))} ({relations})."
-    yield str(words.people(certificate))
+    declared = isinstance(persons(certificate.mechanism), int)
+    yield f"{words.people(certificate)}{' Nobody checked that.' if declared else ''}"
 
 
 def _policy(certificate: Certificate) -> Lines:
@@ -120,11 +125,12 @@ def _policy(certificate: Certificate) -> Lines:
 
 def _dates(certificate: Certificate) -> Lines:
     yield f"created: {certificate.declared.created}"
-    if certificate.declared.expires:
-        yield f"expires: {certificate.declared.expires}"
+    yield f"expires: {certificate.declared.expires or 'no date was set'}"
 
 
 def _proof(certificate: Certificate) -> Lines:
+    if certificate.declared.weights_sha256:
+        yield f"of the weights with SHA-256 {certificate.declared.weights_sha256}"
     yield f"content_sha256 {certificate.content_sha256}, made by reticent {certificate.reticent_version}"
     yield "anybody can derive every number again: reticent verify certificate.public.json"
     yield "nobody can check from here that the training happened so, nor what the issuer declares"
@@ -134,6 +140,7 @@ def _proof(certificate: Certificate) -> Lines:
 def _accuracy(certificate: Certificate) -> Lines:
     if certificate.ledger is not None and certificate.ledger.utility.test_accuracy is not None:
         yield f"accuracy on test records: {certificate.ledger.utility.test_accuracy:.0%}"
+        yield str(Message("page.accuracy"))
 
 
 def _whole_curve(certificate: Certificate) -> Lines:
