@@ -28,8 +28,8 @@ def _answered(certificate: Certificate) -> Lines:
     worst, records = _worst(certificate), persons(certificate.mechanism)
     yield from map(str, (*answers(worst, records), *resting(worst, records)))
     for question, alarms, right, *_ in surest(certificate):
-        few = f"who accuses only a few, with {alarms} false alarms, is right in {right} (50% without it)"
-        yield f"Asked {question}: {few}"
+        few = f"of the accusations of somebody who accuses only a few, with {alarms} false alarms, {right} are right"
+        yield f"Asked {question}: {few} (half without the model)"
 
 
 def _epsilon(certificate: Certificate) -> Lines:
@@ -103,13 +103,13 @@ def _released(certificate: Certificate) -> Lines:
 def _subject(certificate: Certificate) -> Lines:
     said = certificate.declared
     for name, text in (("subject", said.subject), ("issuer", said.issuer), ("purpose", said.purpose)):
-        if text and (name != "subject" or certificate.subject_given):
-            yield f"{name}, as the issuer says: {text}"
+        if name != "subject" or certificate.subject_given:
+            yield from _stated(name, text)
 
 
-def _stated(text: str | None) -> Lines:
+def _stated(name: str, text: str | None) -> Lines:
     if text:
-        yield f"as the issuer says: {text}"
+        yield f"{name}, as the issuer says: {text}"
 
 
 def _protected(certificate: Certificate) -> Lines:
@@ -160,18 +160,18 @@ ANSWERS: Mapping[str, Callable[[Certificate], Lines]] = {
     "attribute": _of_fields,
     "averaged": _averaged,
     "checked": _resting_on(Status.CHECKED),
-    "controls": lambda certificate: _stated(certificate.declared.controls),
+    "controls": lambda certificate: _stated("controls", certificate.declared.controls),
     "curve": _whole_curve,
     "dates": _dates,
     "declared": _resting_on(Status.DECLARED),
     "epsilon": _epsilon,
     "found": _found,
-    "means": lambda certificate: _stated(certificate.declared.means),
+    "means": lambda certificate: _stated("means", certificate.declared.means),
     "noise": _noise,
     "policy": _policy,
     "proof": _proof,
     "protected": _protected,
-    "recipients": lambda certificate: _stated(certificate.declared.recipients),
+    "recipients": lambda certificate: _stated("recipients", certificate.declared.recipients),
     "released": _released,
     "subject": _subject,
     "theorems": _theorems,
