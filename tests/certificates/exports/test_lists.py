@@ -56,8 +56,20 @@ def test_no_share_stands_in_a_list_that_is_not_on_the_page(asked: Certificate, n
 def test_who_attacks_with_less_has_the_worst_case_beside(asked: Certificate) -> None:
     for name in LISTS:
         said = [line for found in cells(asked, name).values() for line in found]
-        assert any("an attacker is right at most" in line or line.startswith("worst-case") for line in said), name
-        assert not any(line.startswith("membership ") for line in said), "who repeats another has no line"
+        assert any("an attacker is right at most" in line or line.endswith("(worst-case)") for line in said), name
+        assert not any(line.endswith("(membership)") for line in said), "who repeats another has no line"
+
+
+def test_what_is_proven_stands_before_what_needs_a_condition(asked: Certificate) -> None:
+    sure = [line.partition(":")[0] for line in cells(asked, "edpb")["recital 26 GDPR"] if line.startswith("proven")]
+    assert sure == ["proven limit"] * 2 + ["proven if a condition holds"] * 2
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_no_word_of_the_code_and_a_place_to_sign(asked: Certificate, name: str) -> None:
+    for text in (lists.markdown(asked, name), lists.page(asked, name)):
+        assert not re.search(r"add-remove|content.{0,2}sha256", text)
+        assert text.index("Answered by") < text.index("Function") < text.rindex("Date") < text.rindex("Signature")
 
 
 def test_nothing_is_filled_in_that_nobody_asked(asked: Certificate) -> None:
@@ -74,7 +86,7 @@ def test_nothing_is_filled_in_that_nobody_asked(asked: Certificate) -> None:
     assert not any(line.startswith("subject") for line in without["paragraph 34"]), "nobody gave one"
     found = with_["Opinion 05/2014: singling out"]
     assert found
-    assert not any(line.startswith("replace") for line in found)
+    assert all(line.startswith("Asked used or not") for line in found), "under replacement everybody is a member"
 
 
 def test_each_line_says_who_vouches_for_it(asked: Certificate) -> None:

@@ -23,6 +23,8 @@ ADVICE = (
     "stands under Certificate is taken from its document, with who vouches for it; what stands under Issuer is still "
     "to be answered."
 )
+SIGNED = ("Answered by", "Function", "Date", "Signature")
+"""What stands empty at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def markdown(certificate: Certificate, name: str) -> str:
             if row.yours:
                 yield f"**Issuer**: {plain(row.yours)}"
                 yield "…"
+        yield "\n".join(f"- {one}: …" for one in SIGNED)
 
     return "\n\n".join(lines()) + "\n"
 
@@ -102,5 +105,5 @@ def markdown(certificate: Certificate, name: str) -> str:
 def page(certificate: Certificate, name: str) -> str:
     """The list as one HTML file, without a script: a table with an empty cell wherever the issuer has to answer."""
     found = filled(certificate, name)
-    said = {"list": found, "c": certificate, "nothing": NOTHING, "advice": ADVICE, "reserved": reserved(certificate)}
-    return template("list.html.j2").render(**said)
+    said = {"list": found, "c": certificate, "nothing": NOTHING, "advice": ADVICE, "signed": SIGNED}
+    return template("list.html.j2").render(**said, reserved=reserved(certificate))

@@ -13,7 +13,7 @@ from reticent.certificates.page.answers import surest
 from reticent.kernel.adversaries import ADVERSARIES, WorstCase
 from reticent.kernel.messages import Message
 from reticent.kernel.pairs import Neighbouring
-from reticent.kernel.proofs import Status
+from reticent.kernel.proofs import Claim, Status
 from reticent.kernel.text import digits
 
 Lines = Iterator[str]
@@ -21,6 +21,10 @@ Lines = Iterator[str]
 
 def _worst(certificate: Certificate) -> list[CertifiedAssessment]:
     return [one for one in certificate.assessments if one.adversary == WorstCase.name]
+
+
+def _question(one: CertifiedAssessment) -> str:
+    return f"Asked {Message(f'short.{one.neighbouring}')}"
 
 
 def _answered(certificate: Certificate) -> Lines:
@@ -36,7 +40,7 @@ def _epsilon(certificate: Certificate) -> Lines:
     for one in _worst(certificate):
         for delta, number in one.epsilon_at_delta.items():
             value = "not limited" if number.value is None else f"at most {digits(number.value, up=True)}"
-            yield f"{one.neighbouring}: epsilon {value} at delta {float(delta):g}, in the worst case"
+            yield f"{_question(one)}: epsilon {value} at delta {float(delta):g}, in the worst case"
 
 
 def _found(certificate: Certificate) -> Lines:
@@ -45,16 +49,15 @@ def _found(certificate: Certificate) -> Lines:
         for fpr in () if one.neighbouring == Neighbouring.REPLACE else certificate.questions.fprs:
             found = f"of those who were in the data, {found_at(one, fpr)} are found"
             alarms = f"if {percent(fpr)} of all others may be accused wrongly"
-            yield f"{one.neighbouring}: {found}, {alarms} ({percent(fpr)} without the model)"
+            yield f"{_question(one)}: {found}, {alarms} ({percent(fpr)} without the model)"
 
 
 def _sentences(certificate: Certificate, wanted: Callable[[CertifiedAssessment], bool]) -> Lines:
-    """A sentence for each attacker; who repeats another has none."""
+    """A sentence for each attacker, what is proven first; who repeats another has none."""
     every = certificate.assessments
-    for one in filter(wanted, every):
-        if any(repeats(one, other) for other in every[: every.index(one)]):
-            continue
-        yield f"{one.label} ({one.neighbouring}, {one.claim}): {one.sentence or 'no sentence'}"
+    own = [one for place, one in enumerate(every) if not any(repeats(one, other) for other in every[:place])]
+    for one in sorted(filter(wanted, own), key=lambda one: one.claim != Claim.BOUND):
+        yield f"{words.claim(one)}: {one.sentence or 'no sentence'} ({one.label})"
 
 
 def _averaged(certificate: Certificate) -> Lines:
@@ -98,6 +101,7 @@ def _noise(certificate: Certificate) -> Lines:
 
 def _released(certificate: Certificate) -> Lines:
     yield from (f"{before}{label}: {value}" for before, (label, value) in facts.facts(certificate))
+    yield from (f"{word} means: {means}" for word, means in words.glossary(certificate) if isinstance(word, str))
 
 
 def _subject(certificate: Certificate) -> Lines:
@@ -113,8 +117,10 @@ def _stated(name: str, text: str | None) -> Lines:
 
 
 def _protected(certificate: Certificate) -> Lines:
-    relations = ", ".join(dict.fromkeys(one.neighbouring for one in certificate.assessments))
-    yield f"Protected: {unit_in_words(persons(certificate.mechanism))} ({relations})."
+    questions = " and ".join(
+        dict.fromkeys(f"“{Message(f'short.{one.neighbouring}')}”" for one in certificate.assessments)
+    )
+    yield f"Protected: {unit_in_words(persons(certificate.mechanism))}. Asked: {questions}."
     declared = isinstance(persons(certificate.mechanism), int)
     yield f"{words.people(certificate)}{' Nobody checked that.' if declared else ''}"
 
@@ -131,7 +137,7 @@ def _dates(certificate: Certificate) -> Lines:
 def _proof(certificate: Certificate) -> Lines:
     if certificate.declared.weights_sha256:
         yield f"of the weights with SHA-256 {certificate.declared.weights_sha256}"
-    yield f"content_sha256 {certificate.content_sha256}, made by reticent {certificate.reticent_version}"
+    yield f"SHA-256 of what it says: {certificate.content_sha256}, made by reticent {certificate.reticent_version}"
     yield "anybody can derive every number again: reticent verify certificate.public.json"
     yield "nobody can check from here that the training happened so, nor what the issuer declares"
     yield from (f"signed with the key {one.keyid}" for one in certificate.signatures)
@@ -145,11 +151,11 @@ def _accuracy(certificate: Certificate) -> Lines:
 
 def _whole_curve(certificate: Certificate) -> Lines:
     for one in _worst(certificate):
-        yield f"{one.neighbouring}: the whole trade-off curve, of which the document has points, not one pair alone"
+        yield f"{_question(one)}: the whole trade-off curve, of which the document has points, not one pair alone"
 
 
 def _theorems(certificate: Certificate) -> Lines:
-    yield from (f"{key}: {one.says}" for key, one in certificate.theorems.items())
+    yield from (f"{one.says} ({key})" for key, one in certificate.theorems.items())
 
 
 ANSWERS: Mapping[str, Callable[[Certificate], Lines]] = {
