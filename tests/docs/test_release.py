@@ -39,6 +39,31 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "dist"
 
 
+@pytest.mark.docs
+def test_names_of_files_can_be_written_on_every_system() -> None:
+    names = ran("git", "ls-files", folder=ROOT).splitlines()
+    assert len({name.lower() for name in names}) == len(names) > 1000
+    reserved = r"[<>:\"|?*\\]|[. ](/|$)|(^|/)(con|prn|aux|nul|com\d|lpt\d)(\.|/|$)"
+    assert not [name for name in names if re.search(reserved, name, re.IGNORECASE)]
+
+
+WINDOWS = "import sys; sys.modules['fcntl'] = sys.modules['resource'] = None; "
+"""What it lacks."""
+
+
+@pytest.mark.docs
+def test_a_system_without_locks_of_files_gets_numbers_and_one_line() -> None:
+    asked = "import reticent as rt; print(rt.assess(rt.dpsgd(noise_multiplier=1.0, sample_rate=0.01, steps=10)))"
+    assert "worst-case" in ran(sys.executable, "-c", WINDOWS + asked, folder=ROOT / "src")
+    typed = WINDOWS + "from reticent.cli import main; main(sys.argv[1:])"
+    for verb in (("risk", "gaussian", "--noise-multiplier", "2"), ("train", "x.yaml"), ("verify", "x.json")):
+        done = subprocess.run(
+            [sys.executable, "-c", typed, *verb], cwd=ROOT / "src", capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert re.fullmatch(r"reticent: files are locked as Linux .*WSL.*\n", done.stderr), done.stderr
+
+
 class TestWheel:
     """Without torch."""
 

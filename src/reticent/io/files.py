@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -15,7 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from reticent.kernel.errors import ArtifactError
+from reticent.kernel.errors import ArtifactError, UnsupportedError
+
+try:
+    import fcntl
+except ImportError:
+    raise UnsupportedError("files are locked as Linux and macOS lock them; on Windows, use its Linux (WSL)") from None
 
 _TURNS, _TURN = 200, 0.05
 _STRAY = re.compile(r"\.(.+)\.partial-[0-9a-f]{16}", re.DOTALL)
@@ -163,6 +167,16 @@ def _beside(path: Path, made: Callable[[Path], int]) -> Iterator[tuple[Path, int
         os.close(descriptor)
 
 
+def take(descriptor: int) -> None:
+    """Lock a file until its descriptor is closed, at the latest when the process ends.
+
+    Raises:
+        BlockingIOError: another process holds it.
+        OSError: the file system has no locks.
+    """
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 @contextmanager
 def held(descriptor: int, what: Path, *, needed: bool = True) -> Iterator[None]:
     """A block in which nobody else holds ``what``; another process is waited for ten seconds.
@@ -177,7 +191,7 @@ def held(descriptor: int, what: Path, *, needed: bool = True) -> Iterator[None]:
     """
     for turn in range(_TURNS + 1):
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take(descriptor)
             break
         except BlockingIOError:
             if turn == _TURNS:
@@ -216,7 +230,7 @@ def _ended(path: Path, then: Callable[[Path], None] = lambda _: None) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take(descriptor)
         then(path)
     except OSError:
         return False

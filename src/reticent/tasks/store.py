@@ -14,7 +14,6 @@ at most the tasks that it was working on.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
@@ -25,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent.io.files import new_folder, remove_strays, write_atomic
+from reticent.io.files import new_folder, remove_strays, take, write_atomic
 from reticent.io.strict import canonical, portable
 from reticent.kernel.errors import ArtifactError, needing
 from reticent.tasks.files import inside, read_json, read_tensors, tensors_bytes, write_json
@@ -108,7 +107,7 @@ class Store:
             descriptor = os.open(inside(self.root, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                take(descriptor)
             except BlockingIOError:
                 raise ArtifactError(f"{self.root}: another process is working in this directory") from None
             self._begin(plan)

@@ -8,7 +8,6 @@ With reproducible randomness the resumed run is bit-identical. The file is priva
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -81,7 +80,7 @@ class Checkpoint:
             raise ArtifactError(f"{self.path}: cannot be locked ({error.strerror})") from None
         try:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                files.take(descriptor)
                 if not lock.exists() or not os.path.samestat(lock.stat(), os.fstat(descriptor)):
                     raise BlockingIOError  # its owner has just removed it
             except BlockingIOError:
