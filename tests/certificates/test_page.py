@@ -230,7 +230,7 @@ SAYS: dict[str, tuple[str, ...]] = {
     "plan": (
         "Plan: nobody saw a run.",
         "Nobody: the document is not signed",
-        "The issuer declares: each person contributed one record. Nobody checked that.",
+        "Declared: each person contributed one record. Nobody checked that.",
         "if 1 in 10 is in the data",
         "Found: the share of those in the data who are found.",
         "Here, read “has the diagnosis” for “is in the data”.",
@@ -257,7 +257,7 @@ SAYS: dict[str, tuple[str, ...]] = {
         "no date of expiry was set",
     ),
     "named": (
-        f"<dt>Model</dt><dd>fingerprint <code>{'ab' * 8}…</code></dd>",
+        f"<dt>Model</dt><dd>fingerprint <code>{'ab' * 8}…</code>, as stated</dd>",
         "is of the same model: risks do not add up",
         "go by the higher one until you know why. The lower one holds too, if what it rests on holds.",
     ),
@@ -295,7 +295,7 @@ SAYS: dict[str, tuple[str, ...]] = {
         "The owner of this key",
         "people who contributed more than 1 record",
         "several people together, such as a family",
-        "The issuer declares: each person contributed",
+        "Declared: each person contributed",
     ),
     "clients": ("No policy is part of this certificate", "people with several clients", "Plan: nobody saw a run."),
     "run": (
@@ -493,7 +493,8 @@ def test_beside_the_headline_is_how_sure_somebody_can_be_who_accuses_few() -> No
     expected = [100 * p * tpr / (p * tpr + (1 - p) * 0.001) for tpr in found for p in (0.5, 0.1)]
     top = page_of(shown).partition("<table")[0]
     stated = re.search(
-        r"can be surer: with 0\.1% false alarms, at most ([\d.]+)% of the accusations are right where half would be "
+        r"can be surer, and the fewer, the surer: with 0\.1% false alarms, "
+        r"at most ([\d.]+)% of the accusations are right where half would be "
         r"without the model, at most ([\d.]+)% where 1 in 10 would be\. "
         r"Asked which of two versions: at most ([\d.]+)%, at most ([\d.]+)% where 1 in 10 would be\.",
         top,
@@ -547,7 +548,7 @@ def test_advice_for_engineers_stands_in_the_appendix() -> None:
 def test_a_field_of_two_values_has_the_limit_of_replacement() -> None:
     worst = {one.neighbouring: one for one in document("plan").assessments if one.adversary == "worst-case"}
     share = percent(even_guess(worst["replace"]), up=True)
-    assert f"two equally likely values the limit is {share};" in page_of(without_a_field(document("plan")))
+    assert f"two equally likely values the limit is {share}." in page_of(without_a_field(document("plan")))
 
 
 def explained(certificate: Certificate) -> set[str]:

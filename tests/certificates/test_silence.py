@@ -115,7 +115,7 @@ def test_copies_that_a_watch_saw_state_nothing_of_persons() -> None:
         assert not passes(document, most=0.999)
         assert not passes(document, most=0.999, per="person")
     stated = worst(listed_twice(records_per_user=3))
-    assert str(people(stated)) == "The issuer declares: each person contributed at most 3 records."
+    assert str(people(stated)) == "Declared: each person contributed at most 3 records."
     assert check(stated).accepted
 
 

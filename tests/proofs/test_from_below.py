@@ -164,7 +164,7 @@ class TestAStopThatLooksAtTheRecords:
     def test_its_sentence_says_so(self) -> None:
         found = WorstCase().assess(DPSGD(10.0, 1.0, 100), ADD)
         (says,) = [one.says for one in found.conditions if one.key == "planned-steps"]
-        assert "nobody looked at these records, or at their loss" in says
+        assert "neither these records nor their loss decided when to stop" in says
 
     @pytest.mark.parametrize("steps", [1, 100])  # that it did not stop is an answer as well
     def test_a_budget_of_private_gradients_bounds_the_field_and_nobody_else(self, steps: int) -> None:

@@ -122,6 +122,8 @@ def further(certificate: Certificate) -> dict[str, NumberTable]:
         rows: list[tuple[Names, tuple[Shown, ...]]] = []
         for record in certificate.assessments:
             for at in _in_order(one.stated(record)):
+                if _bettered(certificate, record, name, at):
+                    continue
                 where = [float(place) for place in at]
                 known = one.of(record, *at).value
                 reached = Message("share.at-most", share=share(1.0 if known is None else known, up=True))
@@ -131,6 +133,14 @@ def further(certificate: Certificate) -> dict[str, NumberTable]:
             columns = tuple(Message(f"column.{heading}") for heading in (*places, "without", "with"))
             found[name] = NumberTable(Message(f"page.{name}"), columns, tuple(rows))
     return found
+
+
+def _bettered(certificate: Certificate, record: CertifiedAssessment, name: str, at: tuple[str, ...]) -> bool:
+    """Whether the same attacker reaches less by the other question: both limits are of one probability."""
+    one = MEASURES[name]
+    same = (other for other in certificate.assessments if (other.label, other.claim) == (record.label, record.claim))
+    reached = [one.of(other, *at).value for other in same if at in one.stated(other)]
+    return one.of(record, *at).value != min((x for x in reached if x is not None), default=None)
 
 
 def _in_order(places: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

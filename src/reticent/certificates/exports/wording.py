@@ -39,8 +39,7 @@ def reserved(certificate: Certificate) -> Iterator[str]:
 
 
 _AVERAGES = {
-    "recovered": "That is on average over what the records could hold. Of lines with the same share without the model, "
-    "the smallest holds."
+    "recovered": "That is on average over what the records could hold. It is no limit for one particular record."
 }
 """What a measure is besides, where its number alone would say more."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from reticent.certificates.document.numbers import repeats
+from reticent.certificates.document.numbers import plain, repeats
 from reticent.certificates.document.schema import Certificate, CertifiedAssessment
 from reticent.certificates.document.sentences import answers, found_at, percent, persons, resting
 from reticent.certificates.exports.wording import asked, unit_in_words
@@ -32,15 +32,16 @@ def _answered(certificate: Certificate) -> Lines:
     worst, records = _worst(certificate), persons(certificate.mechanism)
     yield from map(str, (*answers(worst, records), *resting(worst, records)))
     for question, alarms, right, *_ in surest(certificate):
-        few = f"of the accusations of somebody who accuses only a few, with {alarms} false alarms, {right} are right"
-        yield f"Asked {question}: {few} (half without the model)"
+        few = f"whoever accuses only a few can be surer, and the fewer, the surer: with {alarms} false alarms, {right}"
+        yield f"Asked {question}: {few} of the accusations are right (half without the model)"
+    yield _OF_MANY
 
 
 def _epsilon(certificate: Certificate) -> Lines:
     for one in _worst(certificate):
         for delta, number in one.epsilon_at_delta.items():
             value = "not limited" if number.value is None else f"at most {digits(number.value, up=True)}"
-            yield f"{_question(one)}: epsilon {value} at delta {float(delta):g}, in the worst case"
+            yield f"{_question(one)}: epsilon {value} at delta {plain(float(delta))}, in the worst case"
 
 
 def _found(certificate: Certificate) -> Lines:
@@ -50,6 +51,29 @@ def _found(certificate: Certificate) -> Lines:
             found = f"of those who were in the data, {found_at(one, fpr)} are found"
             alarms = f"if {percent(fpr)} of all others may be accused wrongly"
             yield f"{_question(one)}: {found}, {alarms} ({percent(fpr)} without the model)"
+    yield from map(str, resting(_worst(certificate), persons(certificate.mechanism)))
+    yield _OF_MANY
+
+
+_OF_MANY = (
+    "Shares of accusations, and of people found, hold where people are in the data (or have the diagnosis) "
+    "independently of each other, and nobody is known to be likelier."
+)
+
+
+def _queries(certificate: Certificate) -> Lines:
+    yield (
+        "The limits hold for any number of queries, where each answer is computed from the certified model and from "
+        "nothing else that was learnt from these records."
+    )
+
+
+def _content(certificate: Certificate) -> Lines:
+    yield "The limits hold whatever the records hold. They weigh no harm."
+
+
+def _most(certificate: Certificate) -> Lines:
+    yield "The worst case is the maximum over persons and over data sets."
 
 
 def _sentences(certificate: Certificate, wanted: Callable[[CertifiedAssessment], bool]) -> Lines:
@@ -120,7 +144,7 @@ def _protected(certificate: Certificate) -> Lines:
     questions = " and ".join(
         dict.fromkeys(f"“{Message(f'short.{one.neighbouring}')}”" for one in certificate.assessments)
     )
-    yield f"Protected: {unit_in_words(persons(certificate.mechanism))}. Asked: {questions}."
+    yield f"Protected, each by itself: {unit_in_words(persons(certificate.mechanism))}. Asked: {questions}."
     declared = isinstance(persons(certificate.mechanism), int)
     yield f"{words.people(certificate)}{' Nobody checked that.' if declared else ''}"
 
@@ -136,9 +160,10 @@ def _dates(certificate: Certificate) -> Lines:
 
 def _proof(certificate: Certificate) -> Lines:
     if certificate.declared.weights_sha256:
-        yield f"of the weights with SHA-256 {certificate.declared.weights_sha256}"
-    yield f"SHA-256 of what it says: {certificate.content_sha256}, made by reticent {certificate.reticent_version}"
-    yield "anybody can derive every number again: reticent verify certificate.public.json"
+        yield f"as the issuer says, of the weights with SHA-256 {certificate.declared.weights_sha256}"
+    yield f"SHA-256 of what its document says, not of a file: {certificate.content_sha256}"
+    yield f"made by reticent {certificate.reticent_version}"
+    yield "anybody can derive every limit again: reticent verify certificate.public.json"
     yield "nobody can check from here that the training happened so, nor what the issuer declares"
     yield from (f"signed with the key {one.keyid}" for one in certificate.signatures)
 
@@ -146,16 +171,20 @@ def _proof(certificate: Certificate) -> Lines:
 def _accuracy(certificate: Certificate) -> Lines:
     if certificate.ledger is not None and certificate.ledger.utility.test_accuracy is not None:
         yield f"accuracy on test records: {certificate.ledger.utility.test_accuracy:.0%}"
+        if certificate.ledger.utility.largest_class is not None:
+            yield f"whoever always says the most frequent class: {certificate.ledger.utility.largest_class:.0%}"
         yield str(Message("page.accuracy"))
 
 
 def _whole_curve(certificate: Certificate) -> Lines:
     for one in _worst(certificate):
-        yield f"{_question(one)}: the whole trade-off curve, of which the document has points, not one pair alone"
+        yield f"{_question(one)}: an epsilon for every delta, not one pair alone; the document has points of this curve"
 
 
 def _theorems(certificate: Certificate) -> Lines:
     yield from (f"{one.says} ({key})" for key, one in certificate.theorems.items())
+    if any(key.startswith("RETICENT:") for key in certificate.theorems):
+        yield "The authors of the program wrote the proofs under RETICENT, in its documentation. No reviewer is named."
 
 
 ANSWERS: Mapping[str, Callable[[Certificate], Lines]] = {
@@ -166,6 +195,7 @@ ANSWERS: Mapping[str, Callable[[Certificate], Lines]] = {
     "attribute": _of_fields,
     "averaged": _averaged,
     "checked": _resting_on(Status.CHECKED),
+    "content": _content,
     "controls": lambda certificate: _stated("controls", certificate.declared.controls),
     "curve": _whole_curve,
     "dates": _dates,
@@ -173,10 +203,12 @@ ANSWERS: Mapping[str, Callable[[Certificate], Lines]] = {
     "epsilon": _epsilon,
     "found": _found,
     "means": lambda certificate: _stated("means", certificate.declared.means),
+    "most": _most,
     "noise": _noise,
     "policy": _policy,
     "proof": _proof,
     "protected": _protected,
+    "queries": _queries,
     "recipients": lambda certificate: _stated("recipients", certificate.declared.recipients),
     "released": _released,
     "subject": _subject,
