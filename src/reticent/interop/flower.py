@@ -104,7 +104,7 @@ class Accountant:
     def get_delta(self, epsilon: float) -> float:
         """Upper bound on delta at ``epsilon`` of all rounds so far; 0 without rounds."""
         checks.non_negative(epsilon=epsilon)
-        return delta_at_epsilon(self._curve(self._releases), epsilon) if self._releases else 0.0
+        return delta_at_epsilon(self._composed(self._releases), epsilon) if self._releases else 0.0
 
     def get_privacy_spent(self, delta: float | None = None) -> PrivacySpent:
         """Flower's record of what was spent, at the delta of the config unless another is given."""
@@ -174,12 +174,12 @@ class Accountant:
         rate, clients = cohort / self._clients, self._clients
         return DPSGD(noise, rate, rounds, 1.0, None, cohort, clients, self._sampler, unit=Unit.CLIENT)
 
-    def _curve(self, releases: tuple[_Release, ...]) -> TradeOff:
+    def _composed(self, releases: tuple[_Release, ...]) -> TradeOff:
         return compose(together([self._rounds(*one) for one in releases]), self.neighbouring).pessimistic
 
     def _epsilon(self, releases: tuple[_Release, ...], delta: float) -> float:
         checks.open_fraction(delta=delta)
-        return epsilon_at_delta(self._curve(releases), delta) if releases else 0.0
+        return epsilon_at_delta(self._composed(releases), delta) if releases else 0.0
 
 
 def _plain(value: Any) -> Any:
