@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -17,7 +18,7 @@ from scipy.special import ndtr
 
 import reticent as rt
 from reticent.interop.flower import Accountant
-from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.kernel.errors import ArtifactError, MissingError, ParameterError
 from reticent.kernel.pairs import Neighbouring
 
 DELTA = 1e-5
@@ -286,6 +287,12 @@ def test_numbers_are_asked_where_they_exist() -> None:
 def test_the_relation_is_that_of_the_config() -> None:
     assert Accountant(REPLACING).neighbouring is Neighbouring.REPLACE
     assert Accountant(POISSON).neighbouring is Neighbouring.ADD_REMOVE
+
+
+def test_what_needs_flower_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "flwr.serverapp", None)
+    with pytest.raises(MissingError, match=r"reticent\[flower\]"):
+        Accountant(Config()).get_privacy_spent()
 
 
 @pytest.fixture
