@@ -46,6 +46,7 @@ PACKAGES = (
     "reticent.watching.secure_noise",
     "reticent.watching.session",
     "reticent.interop.opacus",
+    "reticent.interop.flower",
     "reticent.interop.dp_events",
     "reticent.interop.documents",
     "reticent.interop.pld",

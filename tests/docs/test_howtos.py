@@ -44,6 +44,8 @@ LONG = {
     "howto/federated.md": ["certificate/certificate.html", "flower/certificate.html"],
     "howto/huggingface.md": ["certificate/certificate.html"],
     "howto/lightning.md": ["certificate/certificate.html"],
+    "howto/nvflare.md": [],
+    "howto/pfl.md": [],
 }
 
 WATCHED = ("howto/opacus.md", "howto/huggingface.md", "howto/lightning.md", "howto/several-processes.md")
@@ -61,6 +63,7 @@ def pages() -> list:
     return short + [pytest.param(page, files, None, marks=pytest.mark.slow, id=page) for page, files in LONG.items()]
 
 
+@pytest.mark.filterwarnings("ignore:To copy construct from a tensor")  # pfl-research, where it adds noise
 @pytest.mark.parametrize(("page", "files", "end"), pages())
 def test_a_page_can_be_followed_literally(
     page: str, files: list[str], end: str | None, tmp_path: Path, monkeypatch
@@ -68,7 +71,13 @@ def test_a_page_can_be_followed_literally(
     if page in ("howto/cluster.md", "howto/many-runs.md"):
         monkeypatch.setitem(sys.modules, "dask_jobqueue", SimpleNamespace(SLURMCluster=slurm_here()))
     logged = trackers_here(monkeypatch)
-    needed = {"huggingface": ["peft"], "lightning": ["lightning"], "federated": [] if end else ["flwr", "pfl"]}
+    needed = {
+        "huggingface": ["peft"],
+        "lightning": ["lightning"],
+        "federated": [] if end else ["flwr"],
+        "nvflare": ["nvflare"],
+        "pfl": ["pfl"],
+    }
     for module in needed.get(Path(page).stem, []):
         pytest.importorskip(module)
     assert follow(ROOT / "docs" / page, tmp_path, end=end)

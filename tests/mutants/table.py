@@ -86,6 +86,7 @@ SHARED_DRAWS = "tests/samplers/test_allocated_once.py"
 TRUNCATED = "tests/samplers/test_truncated_poisson.py"
 CHAIN = "tests/pairs/test_told_steps.py"
 OPACUS = "tests/interop/test_opacus.py"
+FLOWER = "tests/interop/test_flower.py"
 BEST, BELOW = "tests/proofs/test_best.py", "tests/proofs/test_from_below.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
 
@@ -710,6 +711,7 @@ MUTANTS = (
     Mutant("whole users: replacement in full batches", "_whole_users", Put("records * neighbouring.sensitivity", "float(records)"), FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
     Mutant("opacus: saved repeats", "ReticentAccountant.load_state_dict", Put('checks.count(repeats=state_dict.get("repeats", 1))', "1"), OPACUS),
     Mutant("opacus: the largest clip norm", "ReticentAccountant.get_optimizer_hook_fn.hook", Put("min", "max"), OPACUS),
+    Mutant("flower: a place that is taken counts once", "Accountant._rounds", Put("DPSGD(noise, 1.0, rounds, sampler=FixedSize(), unit=Unit.CLIENT)", "DPSGD(noise, 1.0, rounds, unit=Unit.CLIENT)"), FLOWER),
     Mutant("pld: half a bound", "_is_pessimistic", Put("all", "any"), "tests/interop/test_pld.py"),
     Mutant("reacting: what a known direction tells, at less signal", "_by_cells", Put("part.signal", "0.98 * part.signal"), REACTING_ORACLES + "::test_what_a_known_direction_tells"),
     Mutant("reacting: psi dropped", "step_nats", Put("_steepest(drawn)", "0.5"), REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
