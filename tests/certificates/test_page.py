@@ -258,7 +258,7 @@ SAYS: dict[str, tuple[str, ...]] = {
     ),
     "named": (
         f"<dt>Model</dt><dd>fingerprint <code>{'ab' * 8}…</code>, as stated</dd>",
-        "is of the same model: risks do not add up",
+        "is of the same model: if so, risks do not add up",
         "go by the higher one until you know why. The lower one holds too, if what it rests on holds.",
     ),
     "hardly any noise": ("no limit",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from reticent.certificates.document.numbers import plain, repeats
+from reticent.certificates.document.numbers import further, plain, repeats
 from reticent.certificates.document.schema import Certificate, CertifiedAssessment
 from reticent.certificates.document.sentences import answers, found_at, percent, persons, resting
 from reticent.certificates.exports.wording import asked, unit_in_words
@@ -69,7 +69,7 @@ def _queries(certificate: Certificate) -> Lines:
 
 
 def _content(certificate: Certificate) -> Lines:
-    yield "The limits hold whatever the records hold. They weigh no harm."
+    yield "The limits of the worst case hold whatever the records hold. They weigh no harm."
 
 
 def _most(certificate: Certificate) -> Lines:
@@ -105,9 +105,10 @@ _VOUCHES = {
 
 def _resting_on(*statuses: Status) -> Callable[[Certificate], Lines]:
     def said(certificate: Certificate) -> Lines:
-        for status, lines in words.every_condition(certificate).items():
-            if status in statuses:
-                for line, who in lines:
+        needed = (words.needed(certificate, measure) for measure in further(certificate))
+        for found in (words.every_condition(certificate), *needed):
+            for status in found.keys() & set(statuses):
+                for line, who in found[status]:
                     names = ", ".join(map(str, who))
                     yield f"{_VOUCHES[status]}: {line}{f' ({names})' if names else ''}"
 
@@ -125,6 +126,8 @@ def _noise(certificate: Certificate) -> Lines:
 
 def _released(certificate: Certificate) -> Lines:
     yield from (f"{before}{label}: {value}" for before, (label, value) in facts.facts(certificate))
+    if certificate.ledger is not None and certificate.ledger.utility.test_accuracy is not None:
+        yield str(Message("page.accuracy"))
     yield from (f"{word} means: {means}" for word, means in words.glossary(certificate) if isinstance(word, str))
 
 
