@@ -134,7 +134,7 @@ def test_a_control_set_needs_the_curve_of_a_replaced_record() -> None:
     kinds, mu = 50, 2.0
 
     def named(own: float, rival: float) -> float:
-        """The probability that a coordinate with mean ``own`` lies so high, beside one with ``rival`` and all others."""
+        """The probability that a coordinate with mean ``own`` lies so high beside one with ``rival`` and all others."""
         beaten = lambda x: norm.cdf(x + mu - rival) * norm.cdf(x + mu) ** (kinds - 2)  # noqa: E731
         return float(quad(lambda x: norm.pdf(x - own) * beaten(x), -9.0, 12.0, epsabs=1e-13)[0])
 
