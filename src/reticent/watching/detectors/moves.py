@@ -343,11 +343,10 @@ class Beside(Detector):
         if self._moves.steps(optimizer):
             return
         moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        other = facts.MADE_ROWS if self._loop.no_records else facts.OTHER_MODEL
+        self._found(facts.OTHER_OPTIMISER if moved & self._own else other)
         if moved & self._own:
-            self._found(facts.OTHER_OPTIMISER)
             self._moves.put_back()
-        else:
-            self._found(facts.MADE_ROWS if self._loop.no_records else facts.OTHER_MODEL)
 
 
 def _nests(optimizer: Any) -> bool:
