@@ -46,7 +46,7 @@ LONG = {
     "howto/federated.md": ["certificate/certificate.html", "flower/certificate.html"],
     "howto/huggingface.md": ["certificate/certificate.html"],
     "howto/lightning.md": ["certificate/certificate.html"],
-    "howto/synthetic-tables.md": ["counts.json"],
+    "howto/synthetic-tables.md": ["synthetic.csv", "attack.py"],
 }
 
 WATCHED = ("howto/opacus.md", "howto/huggingface.md", "howto/lightning.md", "howto/several-processes.md")
