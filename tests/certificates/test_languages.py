@@ -362,6 +362,17 @@ def test_theorems_stay_in_english_are_marked_so_and_the_page_says_it(
         ),
         ("judged", "fr", "chaque personne a fourni au plus 3 enregistrements"),
         ("judged", "fr", "Lorsqu’on lui demande si les enregistrements d’une personne donnée ont été utilisés"),
+        (
+            "judged",
+            "en",
+            "Every number here holds for them, if they come from this model and chance alone: nobody looked",
+        ),
+        (
+            "clients",
+            "de",
+            "Jede Zahl hier gilt auch für sie, wenn sie allein aus diesem Modell und dem Zufall entstanden",
+        ),
+        ("run", "fr", "Chaque chiffre vaut aussi pour elles, si elles viennent de ce modèle et du hasard seuls"),
         ("clients", "de", "ob ein bestimmter Client verwendet wurde"),
         ("clients", "fr", "si un client donné a été utilisé"),
     ],

@@ -400,6 +400,7 @@ MUTANTS = (
     Mutant("watch: classes are taken for texts of the batch", "of_their_batches", Put("not torch.equal(others, others_now)", "True"), "tests/watching/detectors/test_pairings.py::test_pairings[soft, classes]"),
     Mutant("watch: weights are kept that no step left", "Checkpoints.kept", Drop("and self._moves.settled()"), "tests/watching/detectors/test_checkpoints.py::test_checkpoints[weights that no step left]"),
     Mutant("watch: whatever is loaded was released", "Checkpoints.loaded", Put("steps is not None", "True"), "tests/watching/detectors/test_checkpoints.py::test_checkpoints[a state that is changed before it comes back]"),
+    Mutant("watch: each other model learns from made rows", "Beside._after_any", Put("self._loop.no_records", "True"), "tests/watching/detectors/test_moves.py::test_moves[another model, not named]"),
     Mutant("watch: what was written before is named, too", "Moves.changed", Drop("self._compare(facts.WEIGHTS_CHANGED)"), "tests/watching/detectors/test_checkpoints.py::test_checkpoints[what was written before]"),
     Mutant("watch: two passes of records are one", "Moves.given", Put("self._loop.no_records in before", "False"), "tests/watching/detectors/test_alone.py::test_rows_without_records[a made pass between two of records]"),
     Mutant("watch: a loss between real and made rows", "AloneInFirstStep._mixes_by_slopes", Put("[*self._outputs, *self._beside]", "self._outputs"), "tests/watching/detectors/test_alone.py::test_rows_without_records[a loss of products]"),

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy.integrate import quad
 from scipy.optimize import linprog
 from scipy.special import expit
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import reticent as rt
+from reticent.auditing import Design, Finding, Scores
 from reticent.dashboard import catalogue as dashboard
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import ParameterError, UnsupportedError
@@ -90,6 +92,77 @@ def test_a_mean_of_baselines_bounds_the_mean() -> None:
     baselines = np.array([0.001, 0.05, 0.3])
     curve = GaussianTradeOff(1.0)
     assert np.mean([recovered(curve, x) for x in baselines]) <= recovered(curve, float(baselines.mean()))
+
+
+def most_recovered(tested: list[tuple[np.ndarray, np.ndarray]], alarms: float) -> float:
+    """The power of the best mix of tests, each of a pair of laws (without the target, with it), at these alarms."""
+    outputs = len(tested[0][0])
+    each, size = outputs * len(tested), len(tested)
+    gain = np.concatenate([-np.concatenate([present for _, present in tested]), np.zeros(size)])
+    below = np.hstack([np.eye(each), -np.repeat(np.eye(size), outputs, axis=0)])
+    rate = np.concatenate([*(absent for absent, _ in tested), np.zeros(size)])
+    total = np.concatenate([np.zeros(each), np.ones(size)])
+    rows, most = np.vstack([below, rate]), np.append(np.zeros(each), alarms)
+    return float(-linprog(gain, A_ub=rows, b_ub=most, A_eq=total[None], b_eq=[1.0]).fun)
+
+
+def test_the_rate_on_a_control_set_is_a_baseline() -> None:
+    """Random trainings on two records, all sums written out: trained targets against control ones of the same law.
+
+    Controls of another law are no baseline: there the rate on trained targets exceeds the bound.
+    """
+    rng = np.random.default_rng(5)
+    values, exceeded = 3, 0
+    for _ in range(20):
+        law = rng.dirichlet(np.full(values, 2.0))
+        training = 0.7 * rng.dirichlet(np.ones(5)) + 0.3 * rng.dirichlet(np.full(5, 0.5), size=(values, values))
+        succeeds = rng.random((5, values)) < 0.4
+        trained = np.einsum("a,b,aby,ya->", law, law, training, succeeds)
+        alone = np.einsum("a,b,aby,yc->c", law, law, training, succeeds)
+        pairs = [(training[c, b], training[a, b]) for a in range(values) for b in range(values) for c in range(values)]
+        assert trained <= most_recovered(pairs, float(alone @ law)) + 1e-9
+        exceeded += bool(trained > most_recovered(pairs, float(alone.min())) + 1e-3)
+    assert exceeded
+
+
+def test_a_control_set_needs_the_curve_of_a_replaced_record() -> None:
+    """A noisy vector of one of 50 orthogonal records, whose name is accepted if no other lies higher by its length.
+
+    Where the target was not used, another record was, and it hides the target: the attack succeeds less often than
+    without any record. So the rate on trained targets exceeds the bound of an added record at the control rate.
+    """
+    kinds, mu = 50, 2.0
+
+    def named(own: float, rival: float) -> float:
+        """The probability that a coordinate with mean ``own`` lies so high beside one with ``rival`` and all others."""
+        beaten = lambda x: norm.cdf(x + mu - rival) * norm.cdf(x + mu) ** (kinds - 2)  # noqa: E731
+        return float(quad(lambda x: norm.pdf(x - own) * beaten(x), -9.0, 12.0, epsabs=1e-13)[0])
+
+    trained = named(mu, 0.0)
+    control = trained / kinds + (1.0 - 1.0 / kinds) * named(0.0, mu)
+    assert recovered(GaussianTradeOff(mu), control) < trained <= recovered(GaussianTradeOff(mu * 2.0**0.5), control)
+
+
+@pytest.mark.parametrize(
+    ("noise", "same", "finding"),
+    [(1.0, True, Finding.CONSISTENT), (0.2, True, Finding.INCONSISTENT), (1.0, False, Finding.INCONSISTENT)],
+)
+def test_an_attack_on_a_table_is_audited_with_its_control_set(noise: float, same: bool, finding: Finding) -> None:
+    """Tables are drawn from a histogram with noise, 400 trainings with a target and a control each.
+
+    What is claimed is noise 1. It holds, is refuted where noise is .2, and where controls are of another law.
+    """
+    rng = np.random.default_rng(2)
+    runs, kinds, rows = 400, 30, 12
+    records = rng.integers(0, kinds, (runs, 3))
+    counts = (records[:, :, None] == np.arange(kinds)).sum(axis=1) + noise * rng.normal(size=(runs, kinds))
+    shares = np.exp(4.0 * counts)
+    tables = np.stack([rng.choice(kinds, rows, p=one / one.sum()) for one in shares])
+    control = rng.integers(0, kinds, runs) if same else np.full(runs, kinds)  # a kind that no record has
+    hits = [(tables == one[:, None]).any(axis=1) for one in (records[:, 0], control)]
+    scores = Scores(*(hit.astype(float) for hit in hits), design=Design.INDEPENDENT)
+    found = rt.audit(scores, claim=GaussianTradeOff(2.0**0.5))
+    assert found.report.verdicts["claim"].finding is finding
 
 
 def test_it_is_the_secret_of_as_many_bits() -> None:

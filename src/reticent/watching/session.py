@@ -271,6 +271,9 @@ class Watch(Brief):
         many rows as there are records, and go backward from the sum of both losses: of two backward passes Opacus
         would take the activations of the wrong one.
 
+        Another model that takes its step inside, as the generator, learns from such rows and the weights of this model
+        alone: what comes of it is post-processing.
+
         Raises:
             ParameterError: outside of the block.
 

@@ -57,6 +57,22 @@ def at(step, act):
     return lambda toy: act(toy) if toy.step == step else None
 
 
+def another(toy):
+    """A model beside, as a generator, that learns from this one; its rows are as wide as the records."""
+    toy.generator = nn.Linear(3, 4)
+    toy.of_made = torch.optim.SGD(toy.generator.parameters(), lr=0.1)
+
+
+def trains_another(toy, named):
+    with toy.seen.no_records() if named else contextlib.nullcontext():
+        toy.optimizer.zero_grad()
+        toy.of_made.zero_grad()
+        made = toy.model(toy.generator(torch.ones(len(toy.labels), 3)))
+        made.pow(2).mean().backward()
+        toy.of_made.step()
+    toy.optimizer.zero_grad()
+
+
 def lent(toy, put, back):
     """The gradients of weights that depend on all records, which then come back: each depends on all."""
     toy.kept = [put(p, toy.features.sum()) for p in toy.bare.parameters()]
@@ -314,6 +330,15 @@ LOOPS = {
         after=lambda toy: toy.schedule.step(),
         never={facts.METRIC_SCHEDULE},
     ),
+}
+LOOPS |= {
+    f"another model, {'named' if named else 'not named'}": Loop(
+        enters=another,
+        after=partial(trains_another, named=named),
+        notes={facts.MADE_ROWS if named else facts.OTHER_MODEL},
+        never={facts.OTHER_MODEL if named else facts.MADE_ROWS},
+    )
+    for named in (True, False)
 }
 LOOPS |= {
     f"{write.__name__} between two steps": Loop(after=at(2, lambda toy, w=write: w(toy.bare)), errors=WRITTEN)

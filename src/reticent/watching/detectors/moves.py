@@ -326,7 +326,8 @@ class Beside(Detector):
     Kind: what trains beside.
 
     Seen: every optimizer of the process that updates a parameter, of this model or of others, but for those that step
-    within a step of the one that is watched.
+    within a step of the one that is watched. Of a step within ``no_records`` the program says that it learnt from rows
+    without records and from this model alone.
 
     Not seen: what another model learnt that is trained on the same records at the same time, beyond the warning that
     there was one.
@@ -342,7 +343,8 @@ class Beside(Detector):
         if self._moves.steps(optimizer):
             return
         moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        self._found(facts.OTHER_OPTIMISER if moved & self._own else facts.OTHER_MODEL)
+        other = facts.MADE_ROWS if self._loop.no_records else facts.OTHER_MODEL
+        self._found(facts.OTHER_OPTIMISER if moved & self._own else other)
         if moved & self._own:
             self._moves.put_back()
 
