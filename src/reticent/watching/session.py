@@ -77,6 +77,7 @@ class Watch(Brief):
                 together. Nobody can see it in a loop, so None states nothing, and numbers are about one record.
             start: ``"declared"`` states that the weights at the start do not depend on these records, whatever was
                 trained before; or through nothing but loops that ``rt.certify([...])`` gets together with this one.
+                ``"base-model"`` states this of weights of a model that was trained on other data.
             continues: the ledger of the loop that ended at these weights, where another process kept it: a watch, a
                 ledger or its file. In one process a second watch of a model continues the first by itself.
             draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
