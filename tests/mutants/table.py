@@ -355,6 +355,8 @@ MUTANTS = (
     Mutant("watch: parts about other parameters as one", "release._SAME", Put('("noise_multiplier", "steps")', '("noise_multiplier", "steps", "num_parameters")'), "tests/watching/detectors/test_start.py::TestOneAfterTheOther::test_parts_about_other_numbers_of_parameters_stay_apart"),
     Mutant("watch: state of the optimizer at the start", "Start._begin", Drop("or has_stepped(self._optimizer)"), "tests/watching/detectors/test_start.py::test_start[an optimizer with a past]"),
     Mutant("watch: momentum at the start", "_moved", Put("any(isinstance(value, torch.Tensor) and bool(value.any()) for value in state.values())", "False"), "tests/watching/detectors/test_start.py::test_start[momentum of steps before]"),
+    Mutant("watch: records end to end in one row", "_end_to_end", Put("max(t.shape[1] for t in rows) > max((t.shape[1] for t in alone), default=0)", "False"), "tests/watching/detectors/test_collating.py::test_records_that_lie_end_to_end_share_a_row"),
+    Mutant("watch: a trainer that packs", "Collating.enters", Put("self._loop.said.packs", "False"), "tests/watching/detectors/test_collating.py::test_a_trainer_that_packs_says_so"),
     Mutant("watch: frozen weights are from elsewhere", "start._partly_frozen", Put("len({p.requires_grad for p in model.parameters()}) == 2", "False"), "tests/watching/detectors/test_start.py::test_start[frozen weights under trained ones]"),
     Mutant("watch: a base model in every later loop", "begins_at_a_base_model", Drop("and run.start.salt is None"), "tests/watching/detectors/test_start.py::TestABaseModel"),
     Mutant("ledger: what a base model saw is no condition", "assess_seen", Put("witness.base_model", "False"), "tests/watching/detectors/test_start.py::TestABaseModel"),
