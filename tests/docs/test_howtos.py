@@ -69,7 +69,8 @@ def test_a_page_can_be_followed_literally(
     if page in ("howto/cluster.md", "howto/many-runs.md"):
         monkeypatch.setitem(sys.modules, "dask_jobqueue", SimpleNamespace(SLURMCluster=slurm_here()))
     logged = trackers_here(monkeypatch)
-    needed = {"huggingface": ["peft"], "language-models": ["peft"], "lightning": ["lightning"], "federated": [] if end else ["flwr", "pfl"]}
+    needed = {"huggingface": ["peft"], "language-models": ["peft"], "lightning": ["lightning"]}
+    needed |= {"federated": [] if end else ["flwr", "pfl"]}
     for module in needed.get(Path(page).stem, []):
         pytest.importorskip(module)
     assert follow(ROOT / "docs" / page, tmp_path, end=end)
