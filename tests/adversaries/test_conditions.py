@@ -39,7 +39,7 @@ MECHANISMS = [
 class Saw:
     """A ledger that saw one model."""
 
-    looks_to_stop = False
+    looks_to_stop = base_model = False
 
     def rearranges(self, neighbouring: Neighbouring) -> bool:
         return False

@@ -26,6 +26,7 @@ EVERYWHERE = {
     "public-preparation",
     "public-divisor",
     "start-weights",
+    "base-model",
 }
 
 

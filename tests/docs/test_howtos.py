@@ -45,6 +45,7 @@ LONG = {
     "howto/cluster.md": [],
     "howto/federated.md": ["certificate/certificate.html", "flower/certificate.html"],
     "howto/huggingface.md": ["certificate/certificate.html"],
+    "howto/language-models.md": ["certificate/certificate.html"],
     "howto/lightning.md": ["certificate/certificate.html"],
     "howto/nvflare.md": [],
     "howto/pfl.md": [],
@@ -73,10 +74,11 @@ def test_a_page_can_be_followed_literally(
 ) -> None:
     if page in ("howto/cluster.md", "howto/many-runs.md"):
         monkeypatch.setitem(sys.modules, "dask_jobqueue", SimpleNamespace(SLURMCluster=slurm_here()))
-    logged = trackers_here(monkeypatch)
+    logged = trackers_here(monkeypatch) if page == "howto/many-runs.md" else []
     if page == "howto/synthetic-tables.md" and not os.environ.get("RETICENT_DATA"):
         pytest.skip("RETICENT_DATA is not set")
-    needed = {"huggingface": ["peft"], "lightning": ["lightning"], "nvflare": ["nvflare"], "pfl": ["pfl"]}
+    needed = {"huggingface": ["peft"], "language-models": ["peft"], "lightning": ["lightning"]}
+    needed |= {"nvflare": ["nvflare"], "pfl": ["pfl"]}
     needed |= {} if end else {"federated": ["flwr"], "synthetic-tables": ["anonymeter"]}
     for module in needed.get(Path(page).stem, []):
         pytest.importorskip(module)

@@ -52,6 +52,7 @@ from reticent.facts.checkpoints import PUT_BACK as PUT_BACK
 from reticent.facts.checkpoints import POST_PROCESSED as POST_PROCESSED
 from reticent.facts.checkpoints import CHECKPOINTS as CHECKPOINTS
 from reticent.facts.evaluation import SEEN_IN_EVALUATION as SEEN_IN_EVALUATION
+from reticent.facts.base_model import BASE_MODEL as BASE_MODEL
 from reticent.facts.weights import DECLARED as DECLARED
 from reticent.facts.draws import SIZE_PUBLIC as SIZE_PUBLIC
 from reticent.facts.weights import ENDED_EARLY as ENDED_EARLY

@@ -22,8 +22,9 @@ class StartRecord(Terse):
     """The weights at which a watched loop began.
 
     Attributes:
-        weights: ``random`` where ``reticent.watching.starts.fresh`` drew them, ``loaded`` where a trainer took up a
-            checkpoint or a name of a pretrained model is known; else ``unknown``.
+        weights: ``random`` where ``reticent.watching.starts.fresh`` drew them, ``loaded`` where the program says so, a
+            trainer took up a checkpoint, a name of a pretrained model is known or some weights stay as they are beside
+            trained ones; else ``unknown``.
         source: who says that they do not depend on the training records: seen for random ones, declared, or unknown.
         commitment: HMAC-SHA256 of their SHA-256 under a salt, so that nobody can guess them from a public page.
         salt: the salt, where the weights are public anyway: they are those at which an earlier ledger ended.

@@ -56,7 +56,8 @@ def watch(
     ``sensitive`` is a ``reticent.sensitivity.SensitiveAttribute``: how far it can move clipped gradients is recorded,
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
     together, and are about a person. ``continues`` is the ledger of the loop that ended at these weights in another
-    process; ``start="declared"`` states that the start weights do not depend on these records.
+    process; ``start="declared"`` states that the start weights do not depend on these records, ``start="base-model"``
+    that they are those of a model that was trained on others.
     ``sign`` is a private key, or the path of its file, that signs the ledger when the loop ends.
 
     ``ledger.risk()`` says during training what the steps so far reveal at most. ``stop_at="advantage=0.1"`` ends the

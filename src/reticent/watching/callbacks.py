@@ -40,7 +40,7 @@ class Watching:
         """Write the ledger, and its signature where there is a key; see ``Watch.save``."""
         self._looked.save(path, overwrite=overwrite)
 
-    def _begin(self, model: Any, optimizer: Any, loader: Any, step: int) -> None:
-        options = {"draws_ahead": True, "trainer_step": step, **self._options}
+    def _begin(self, model: Any, optimizer: Any, loader: Any, step: int, packs: bool = False) -> None:
+        options = {"draws_ahead": True, "trainer_step": step, "packs": packs, **self._options}
         self._watch = Watch(model, optimizer, loader, **options)
         self._watch.__enter__()

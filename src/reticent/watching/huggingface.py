@@ -25,7 +25,8 @@ class WatchCallback(Watching, TrainerCallback):
         """Begin to watch; in the Trainer model, optimizer and loader are ready now."""
         self.close()
         loader = kwargs.get("train_dataloader")
-        self._begin(kwargs["model"], kwargs["optimizer"], loader, int(state.global_step))
+        packs = bool(getattr(args, "packing", False))  # of TRL
+        self._begin(kwargs["model"], kwargs["optimizer"], loader, int(state.global_step), packs)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
         """End training where a further step would exceed ``stop_at``."""

@@ -55,6 +55,7 @@ class Watch(Brief):
         continues: Any = None,
         draws_ahead: bool = False,
         trainer_step: int = 0,
+        packs: bool = False,
         planned_steps: int | None = None,
         stop_at: str | None = None,
         log: Log | Sequence[Log] | None = None,
@@ -77,10 +78,12 @@ class Watch(Brief):
                 together. Nobody can see it in a loop, so None states nothing, and numbers are about one record.
             start: ``"declared"`` states that the weights at the start do not depend on these records, whatever was
                 trained before; or through nothing but loops that ``rt.certify([...])`` gets together with this one.
+                ``"base-model"`` states this of weights of a model that was trained on other data.
             continues: the ledger of the loop that ended at these weights, where another process kept it: a watch, a
                 ledger or its file. In one process a second watch of a model continues the first by itself.
             draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
             trainer_step: steps that a trainer took before, as it says.
+            packs: a trainer laid several records into one item of the data set, as it says.
             planned_steps: noisy steps there are to be at most. A loop that stops earlier, for whatever reason, counts
                 as if it had taken them all.
             stop_at: a risk such as ``"advantage=0.1"``: the loop stops before the step that would exceed it.
@@ -101,7 +104,7 @@ class Watch(Brief):
         declared.check_together(model, self._optimizer)
         self._loader, self._key = loader, private_key(sign)
         records = None if records_per_user is None else checks.count(records_per_user=records_per_user)
-        said = base.Said(clipping, sampler, start, continues, trainer_step, draws_ahead, sensitive)
+        said = base.Said(clipping, sampler, start, continues, trainer_step, draws_ahead, packs, sensitive)
         self._loop = loop = base.Loop(model, self._optimizer, loader, said, DETECTORS)
         whom = unit_of(unit, private=loop.private, records_per_user=records_per_user)
         self._recorder = Recorder(loop, records=records, unit=whom)

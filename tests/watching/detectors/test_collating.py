@@ -77,6 +77,18 @@ def test_collating(name):
     assert type(toy.loader.collate_fn) is type(own)
 
 
+def found(rows, collate, **said):
+    """What is seen of a batch of eight records."""
+    made = DataLoader(rows, batch_size=8, collate_fn=collate)
+    loop = Watched(nn.Linear(4, 1), None, made, Said(**said), (Collating,))
+    loop.of(Collating).enters(again=False)
+    undo = list(loop.of(Collating).attach())
+    assert len(list(made)) == 1
+    while undo:
+        undo.pop()()
+    return loop.faults
+
+
 @pytest.mark.parametrize("alike", [True, False])
 def test_rows_that_say_where_they_begin(alike):
     """As for sums over bags of tokens: no such row is the same at another place."""
@@ -86,13 +98,37 @@ def test_rows_that_say_where_they_begin(alike):
         begin = torch.tensor([0, *(len(x) for x, _ in records[:-1])]).cumsum(0)
         return torch.cat([x for x, _ in records]), begin, torch.tensor([y for _, y in records])
 
-    made = DataLoader(rows, batch_size=8, collate_fn=bags)
-    loop = Watched(nn.Linear(4, 1), None, made, Said(), ())
-    undo = list(Collating(loop).attach())
-    assert len(list(made)) == 1
-    while undo:
-        undo.pop()()
-    assert loop.faults == set()
+    assert found(rows, bags) == set()
+
+
+TOKENS = [torch.arange(2 + place) for place in range(8)]
+
+
+def end_to_end(records):
+    """All tokens of the batch in one row, with where each record begins, as attention without padding wants them."""
+    begin = torch.tensor([0, *map(len, records)]).cumsum(0)
+    return {"input_ids": torch.cat(records)[None], "cu_seq_lens": begin}
+
+
+def two_in_a_row(records):
+    rows = [torch.cat(records[place : place + 2]) for place in range(0, len(records), 2)]
+    return {"input_ids": nn.utils.rnn.pad_sequence(rows, batch_first=True)}
+
+
+def the_first_half(records):
+    """Fewer rows than records, and each is one."""
+    return {"input_ids": nn.utils.rnn.pad_sequence(records[: max(1, len(records) // 2)], batch_first=True)}
+
+
+@pytest.mark.parametrize(("collate", "mixed"), [(end_to_end, True), (two_in_a_row, True), (the_first_half, False)])
+def test_records_that_lie_end_to_end_share_a_row(collate, mixed):
+    """One row of a whole batch was counted as one record that the program had chosen, with all of its noise."""
+    assert (facts.MIXES_RECORDS in found(TOKENS, collate)) == mixed
+
+
+def test_a_trainer_that_packs_says_so():
+    assert found([torch.zeros(3)] * 8, torch.stack, packs=True) == MIXED
+    assert found([torch.zeros(3)] * 8, torch.stack) == set()
 
 
 def test_a_look_draws_nothing():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -83,6 +84,24 @@ def random_weights(changed=False):
     if changed:
         write(made)
     return made
+
+
+def frozen(model=None):
+    """The last layer is trained, as a new one on a network from elsewhere."""
+    model = model or network()
+    next(iter(model.parameters())).requires_grad_(False)
+    return private(model=model)
+
+
+def frozen_random():
+    return frozen(fresh(network()))
+
+
+def named():
+    """As ``from_pretrained`` of transformers leaves it."""
+    model = network()
+    model.config = SimpleNamespace(_name_or_path="somebody/base")
+    return private(model=model)
 
 
 @torch.no_grad()
@@ -170,6 +189,10 @@ LOOPS = {
     "steps that a trainer says it took": Loop(
         options={"trainer_step": 12}, errors=BEFORE, ledger={"start.weights": "loaded", "start.trainer_step": 12}
     ),
+    "frozen weights under trained ones": Loop(made=frozen, ledger={"start.weights": "loaded"}),
+    "a network whose configuration has a name": Loop(made=named, ledger={"start.weights": "loaded"}),
+    "a base model that is declared": Loop(options={"start": "base-model"}, ledger={"start.weights": "loaded"}),
+    "frozen weights that were drawn anew": Loop(made=frozen_random, ledger={"start.weights": "random"}, draws=True),
     "a second watch": Loop(made=earlier(), draws=True, ran={"steps": 12, "noise_multiplier": NOISE}),
     "random weights that were changed": Loop(made=lambda: random_weights(changed=True), draws=True),
     "steps between two watches": Loop(made=earlier(one_more_step), draws=True, errors=BEFORE),
@@ -194,8 +217,55 @@ LOOPS = {
 @pytest.mark.parametrize("name", LOOPS)
 def test_start(name):
     seen, _ = LOOPS[name].check()
-    said = {"random weights": Status.CHECKED, "an optimizer with a past that is declared": Status.DECLARED}
-    assert seen.ledger.vouches().get("start-weights") is said.get(name)
+    random, stated = ("random weights", "frozen weights that were drawn anew"), ("is declared",)
+    said = Status.CHECKED if name in random else Status.DECLARED if name.endswith(stated) else None
+    assert seen.ledger.vouches().get("start-weights") is said
+
+
+@pytest.mark.parametrize("start", ["base model", "loaded", None])
+def test_any_other_word_for_the_start_is_refused(start):
+    made = private()
+    if start is None:
+        assert not watched(*made).ledger.base_model
+        return
+    with pytest.raises(ParameterError, match="declared, base-model, or left out"):
+        watched(*made, start=start)
+
+
+class TestABaseModel:
+    """What it saw is beside every number of a chain that began there, and of nothing else."""
+
+    @staticmethod
+    def said(what):
+        found = [{one.key for one in row.conditions} for row in rt.assess(what, ["relaxed"])]
+        assert len({"base-model" in one for one in found}) == 1
+        return "base-model" in found[0]
+
+    def test_the_chain_has_the_start_of_its_first_loop(self):
+        made = frozen()
+        first = watched(*made, **ONCE)
+        assert self.said(first)
+        assert self.said(watched(*made, **ONCE))
+        other = private()
+        watched(*other, **ONCE)
+        next(iter(other[0].parameters())).requires_grad_(False)
+        second = watched(*other, **ONCE)
+        assert second.ledger.start.weights == "loaded"
+        assert not self.said(second)
+
+    def test_a_certificate_says_it_and_so_does_one_of_several_trainings(self, quick_documents):
+        made, other = frozen(), private()
+        both = [watched(*one, **ONCE) for one in (other, made)]
+        for what, said in ((both[0], False), (both[1], True), (both, True)):
+            found = rt.certify(what)
+            assert found.verify().accepted
+            if what is both:
+                warned = [key for one in found.certificate.declared.releases for key in one.warnings]
+            else:
+                warned = [one.name for one in found.certificate.warnings]
+                keys = {one.key: one.status for row in found.certificate.assessments for one in row.conditions}
+                assert keys.get("base-model") == (Status.ASSUMED if said else None)
+            assert ("begins-at-a-base-model" in warned) == said
 
 
 def test_weights_that_cannot_be_drawn_anew_are_named():

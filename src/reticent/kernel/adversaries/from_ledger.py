@@ -32,6 +32,7 @@ def assess_seen(
     unseen = {one.key: Status.ASSUMED for one in mechanism.conditions if one.status is Status.DECLARED}
     seen = {**unseen, **witness.vouches(), **fitted.checked_by(witness)}
     open_ones = {"same-stop": witness.looks_to_stop, "kept-places": witness.rearranges(found.neighbouring)}
+    open_ones["base-model"] = witness.base_model
     more = [condition(key) for key, applies in open_ones.items() if applies]
     found = found.under(condition("start-weights"), *more).vouched(seen)
     obstacle = None if witness.gradients is None else witness.gradients.obstacle

@@ -31,6 +31,7 @@ class Said:
     continues: Any = None
     trainer_step: int = 0
     draws_ahead: bool = False
+    packs: bool = False
     sensitive: Any = None
 
 

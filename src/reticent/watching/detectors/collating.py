@@ -42,17 +42,23 @@ class Collating(Detector):
     Kind: records that mix.
 
     Seen: its first four calls in each process: the first record among others, and among copies of one of them.
-    Where a batch of shorter records is shorter, the function pads to the longest.
+    Where a batch of shorter records is shorter, the function pads to the longest. Fewer rows than records, of which one
+    is longer than any record: they lie end to end. And a trainer that says that it packed its records.
 
-    Not seen: mixing in later batches, of whole numbers, or in a data set.
+    Not seen: mixing in later batches, of whole numbers, or in a data set, as where the program packed records itself.
 
     Attributes:
         padded: what it pads, a table of ``paddings.places``; another one each time the watch is entered.
     """
 
+    def enters(self, again: bool) -> None:
+        """Items that a trainer packed are made of several records."""
+        if self._loop.said.packs:
+            self._found(facts.MIXES_RECORDS.because(Mixing.BATCH))
+
     def attach(self) -> Undos:
         """Look at its first calls, in this process or in those that load data; in the end say what was seen."""
-        loader = self._loop.loader
+        loader = getattr(self._loop.loader, "base_dataloader", self._loop.loader)  # of accelerate
         self.padded, self._seen = places(), torch.zeros(3, dtype=torch.uint8)
         own: Any = getattr(loader, "collate_fn", None)
         inside = getattr(own, "wrapped_collator_fn", own)  # Opacus's own is around that of the program
@@ -100,6 +106,8 @@ class _Collate:
 
 def _mixes(own: Callable[[list[Any]], Any], records: list[Any], padded: torch.Tensor) -> bool:
     (together, drawn), size = _collated(own, records), len(records)
+    if _end_to_end(own, records, together):
+        return True
     count = _count(together, size)
     for other in range(1, 1 + min(_OTHERS, size - 1)):
         placed = drawn or other % 2 == 1  # each place may have numbers of its own
@@ -114,6 +122,15 @@ def _mixes(own: Callable[[list[Any]], Any], records: list[Any], padded: torch.Te
             if placed and not drawn and not same:
                 return True
     return False
+
+
+def _end_to_end(own: Callable[[list[Any]], Any], records: list[Any], together: list[torch.Tensor]) -> bool:
+    """Whether there are fewer rows than records, and one is longer than any record: they lie end to end in it."""
+    rows = [t for t in together if t.dim() > 1]
+    if not rows or max(map(len, rows)) >= len(records):
+        return False
+    alone = (t for record in records for t in _collated(own, [record])[0] if t.dim() > 1)
+    return max(t.shape[1] for t in rows) > max((t.shape[1] for t in alone), default=0)
 
 
 def _count(batch: list[torch.Tensor], size: int) -> int:

@@ -1,8 +1,8 @@
 """Where a loop begins: steps that were taken before, and whether the start weights are random.
 
 A second watch of the same model continues the ledger of the first. What is left is the condition that the start
-weights do not depend on the training records: ``starts.fresh`` establishes it, ``start="declared"`` states it, and else
-nobody looked.
+weights do not depend on the training records: ``starts.fresh`` establishes it, ``start="declared"`` and
+``start="base-model"`` state it, and else nobody looked.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Start(Detector):
 
     Kind: start.
 
-    Seen: a fingerprint of the start weights, the state of the optimizer, the trainer's count of steps.
+    Seen: a fingerprint of the start weights, the name of a pretrained model, weights that stay as they are, the state
+    of the optimizer, the trainer's count of steps.
 
     Not seen: what comes [before the loop](#what-is-not-seen).
 
@@ -79,8 +80,8 @@ class Start(Detector):
             self._begin(now, self._loop.said.start, self._loop.said.continues, self._loop.said.trainer_step)
 
     def _begin(self, now: str, said: str | None, continues: Any, trainer_step: int) -> None:
-        if said not in (None, "declared"):
-            raise ParameterError("start", said, "declared, or left out")
+        if said not in (None, "declared", "base-model"):
+            raise ParameterError("start", said, "declared, base-model, or left out")
         given = None if continues is None else _ledger_of(continues)
         known = _LAST.get(self._model) if given is None and said is None else given
         if given is None and now in _BEGAN.get(self._model, ()) and known is not None and known.weights_sha256 != now:
@@ -96,7 +97,8 @@ class Start(Detector):
             raise ParameterError("continues", "a ledger of other weights", hint)
         random = _FRESH.get(self._model) == now
         source = Source.DECLARED if said else Source.SEEN if random else Source.UNKNOWN
-        loaded = trainer_step > 0 or bool(getattr(getattr(self._model, "config", None), "_name_or_path", ""))
+        named = getattr(getattr(self._model, "config", None), "_name_or_path", "")
+        loaded = said == "base-model" or trainer_step > 0 or bool(named) or _partly_frozen(self._model)
         weights = "random" if random else "loaded" if loaded else "unknown"
         self._record, self._salt = start_at(now, weights, source, trainer_step)  # type: ignore[arg-type]
         stepped = trainer_step > 0 or has_stepped(self._optimizer) or known is not None or self._model in _LOST
@@ -128,6 +130,11 @@ class Start(Detector):
         if whole.weights_sha256 is None and self._left is not None:
             _LAST[self._model] = whole.model_copy(update={"weights_sha256": self._left}).sealed()
         return whole
+
+
+def _partly_frozen(model: nn.Module) -> bool:
+    """Whether some weights stay as they are beside trained ones, as under an adapter or a new last layer."""
+    return len({p.requires_grad for p in model.parameters()}) == 2
 
 
 def _ledger_of(continues: Any) -> RunLedger:
