@@ -93,7 +93,7 @@ def test_a_ledger_that_contradicts_itself_is_named_and_cannot_be_explored() -> N
     text = make_ledger().model_copy(update={"divisor": 50.0}).to_json()
     found = shown("ledger.json", text).text
     assert "contradicts itself" in found
-    assert "divisor is not what the configuration makes" in found
+    assert "digest is not that of the other facts" in found
     refused = asked("ledger", files=[uploaded(text)])
     assert refused["address"] == ""
     assert "contradicts itself" in refused["parts"]["ledger-said"]
