@@ -288,9 +288,7 @@ def test_rounding_of_another_machine_needs_a_named_tolerance() -> None:
         verify(certificate, tolerance=0.5)
 
 
-CITED, OTHER = {"ledger": "ab" * 32}, {"ledger": "cd" * 32}
 PART = {"kind": "gaussian", "noise_multiplier": 2, "releases": 1, "dimension": 1}
-PLAN = {"mechanism": {"kind": "ledger", "parts": [PART, PART]}, "ledger": None}
 REFUSED: dict[str, tuple[Edits, str]] = {
     "another version": ({"reticent_version": "0.0.9"}, "does not know: check it with that one"),
     "many questions": ({"questions.fprs": [0.5] * 100_000}, "fprs"),
@@ -305,13 +303,7 @@ REFUSED: dict[str, tuple[Edits, str]] = {
         "what was measured",
     ),
     "noise below 0": ({"mechanism.noise_multiplier": -1, "ledger": None}, "noise_multiplier"),
-    "a ledger too few": (PLAN | {"declared.releases": [CITED]}, "1 releases do not fit the mechanisms, which are 2"),
-    "a ledger too many": (PLAN | {"declared.releases": [CITED, OTHER, None]}, "3 releases do not fit"),
-    "no ledger": (PLAN | {"declared.releases": [None, None]}, "must name the ledger of a run"),
-    "a ledger twice": (PLAN | {"declared.releases": [CITED, CITED]}, "each ledger once"),
-    "ledgers beside one": ({"declared.releases": [CITED, None]}, "must be empty where the document holds the ledger"),
 }
-"""Who names ledgers, which nobody can see, has no *plan* on the page: as many as there are, and each once."""
 
 
 @pytest.mark.parametrize("name", REFUSED)

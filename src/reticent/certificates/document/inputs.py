@@ -23,7 +23,6 @@ def inputs_of(certificate: Certificate) -> Inputs:
         ArtifactError: it names a mechanism, attacker, question or ledger that does not exist or is out of bounds.
     """
     ledger, mechanism = certificate.ledger, _released(certificate)
-    _check_releases(certificate, mechanism)
     asked = tuple(
         (adversary_of(record.adversary, record.parameters), _relation(record.neighbouring))
         for record in certificate.assessments
@@ -56,21 +55,6 @@ def _released(certificate: Certificate) -> Mechanism:
         raise
     except (ReticentError, ValueError, OverflowError) as error:
         raise ArtifactError(f"ledger: {error}") from None
-
-
-def _check_releases(certificate: Certificate, mechanism: Mechanism) -> None:
-    """Several releases are several mechanisms, each with a ledger of its own: a plan of one names no recorded runs."""
-    cited = certificate.declared.releases
-    if not cited:
-        return
-    ledgers = [one.ledger for one in cited if one is not None]
-    if certificate.ledger is not None:
-        raise ArtifactError("declared.releases: must be empty where the document holds the ledger of one run")
-    parts = len(mechanism.parts)
-    if not 2 <= len(cited) <= parts:
-        raise ArtifactError(f"declared.releases: {len(cited)} releases do not fit the mechanisms, which are {parts}")
-    if not ledgers or len(set(ledgers)) < len(ledgers):
-        raise ArtifactError("declared.releases: must name the ledger of a run, and each ledger once")
 
 
 def _relation(text: str) -> Neighbouring:
