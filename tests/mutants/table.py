@@ -530,7 +530,6 @@ MUTANTS = (
     Mutant("signatures: an envelope of another document", "signature.signers", Put("detached.payload != payload(certificate)", "False"), SIGNATURE + "::test_an_envelope_of_another_document_or_type_says_nothing"),
     Mutant("signatures: one key counts once", "_told_of_keys", Put("[next(path for path in keys if key_text(keys[path]) == one) for one in found]", "[path for path in keys if key_text(keys[path]) in found]"), SIGNATURE + "::test_several_keys_must_sign_or_as_many_as_are_enough"),
     Mutant("signatures: false ones that are embedded", "certificates.verify.verify", Put("false_signatures(certificate)", "()"), SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
-    Mutant("runs: a file that was added", "check_files", Put("sorted(there - set(manifest.files) - {MANIFEST, SIGNATURE})", "()"), PROVENANCE),
     Mutant("runs: another manifest than was signed", "signer", Put("found.payload != read_bytes(record, envelope.LARGEST)", "False"), PROVENANCE),
     Mutant("runs: the key of another", "signer", Put("not signed", "False"), PROVENANCE),
     Mutant("declared text: characters that nobody sees", "declarable", Put("unicodedata.category(character) in HIDDEN", "False"), TEXT),
