@@ -114,12 +114,8 @@ class Steps:
         self._open[-1].steps += 1
         self.batch_sizes.append(size)
         self.clipped.append(clipped)
-        self.divided(self._divisor)
-
-    def divided(self, divisor: float | None) -> None:
-        """The last step divided by this."""
+        divisor = self._divisor
         self.divisors.add(divisor)
-        size = self.batch_sizes[-1]
         if size and self._sizes.get(divisor) != 0:
             self._sizes[divisor] = size if self._sizes.get(divisor, size) == size else 0
 
