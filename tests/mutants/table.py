@@ -942,7 +942,6 @@ MUTANTS = (
     Mutant("verify: a certificate that names no model", "_told_of", Drop('"the certificate names no model"'), ISSUED + "::test_a_model_is_not_the_one_of_a_certificate_that_names_none"),
     Mutant("verify: measurements that nobody derived", "Checked.reservations", Put("if outcome.measured:", "if False:"), VERIFY + "::test_a_measurement_that_is_called_public_is_named"),
     Mutant("verify: a date in the future", "Checked.reservations", Put("moment(created) > datetime.now(UTC) + timedelta(days=1)", "False"), "tests/cli/test_verify.py::test_dates_are_the_word_of_the_issuer"),
-    Mutant("verify: one for yes", "verify._same", Put("isinstance(stated, bool) or isinstance(found, bool)", "False"), VERIFY + "::test_yes_and_one_are_two_values"),
     Mutant("verify: private numbers in a public document", "_assessments", Put("[r for r in ordered if inputs.edition is Edition.COMPLETE or not r.data_dependent]", "ordered"), VERIFY + "::test_no_public_document_holds_what_rests_on_private_data"),
     Mutant("certificates: a public document keeps its signatures", "build.public", Put('certificate.model_copy(update={"signatures": ()})', "certificate"), ISSUED + "::test_private_numbers_and_signatures_stay_out_of_the_public_document"),
     Mutant("certificates: the declared contraction before the established one", "certify_run", Put("ledger.contraction or contraction", "contraction or ledger.contraction"), ISSUED + "::test_what_a_ledger_establishes_of_its_updates_comes_before_what_is_declared"),
