@@ -35,7 +35,7 @@ from benchmarks._rows import Row, main, spread
 from reticent.watching.detectors.draws import Drawing, Draws
 from reticent.watching.detectors.ghost import GhostClipping, Lengths
 from reticent.watching.detectors.moves import Beside, Moves
-from reticent.watching.detectors.noise import NoisyGradients, OwnNoise
+from reticent.watching.detectors.noise import AddedNoise, NoisyGradients
 from reticent.watching.detectors.record_gradients import RecordGradients
 from reticent.watching.private_loop import PrivateLoop
 
@@ -46,8 +46,8 @@ one disturbance of the machine spoils one of them; records of a batch."""
 
 CALLS: dict[type, tuple[str, ...]] = {
     PrivateLoop: ("clips", "releases"),
-    RecordGradients: ("gave",),
-    OwnNoise: ("on_noise",),
+    RecordGradients: ("gave", "after_clip"),
+    AddedNoise: ("after_noise", "after_scale"),
     NoisyGradients: ("after_noise", "on_scale", "after_scale"),
     Moves: ("given", "gave", "_before_any", "_just_before", "_just_after", "after_noise"),
     Beside: ("_after_any",),

@@ -11,7 +11,7 @@ from reticent.records.ledger import RunLedger
 from reticent.watching import live, models, optimisers
 from reticent.watching.detectors.draws import Drawing, Draws
 from reticent.watching.detectors.ghost import GhostClipping
-from reticent.watching.detectors.noise import NoisyGradients
+from reticent.watching.detectors.noise import DrawnNoise
 from reticent.watching.detectors.seeds import Seeds
 from reticent.watching.detectors.weights import Weights
 from reticent.watching.recorder import Recorder
@@ -27,7 +27,7 @@ LOOKS = [
     (optimisers, "waiting"),
     (optimisers, "count_clipped"),
     (optimisers, "release_of"),
-    (NoisyGradients, "_keep"),
+    (DrawnNoise, "look"),
     (Recorder, "add"),
     (Drawing, "used"),
     (Seeds, "coins"),

@@ -30,7 +30,8 @@ def around(
     Args:
         thing: of the program.
         name: of the method.
-        before, after: see there.
+        before: may give a context in which it is called.
+        after: see there.
     """
     looked_at = _LookedAt(thing, name, before, after)
     leave = in_place_of(thing, name, looked_at)
@@ -54,9 +55,12 @@ class _LookedAt:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = self.reticent_watches or partial(getattr(type(self._thing), self._name), self._thing)
-        if self._before is not None and self.looking:
-            self._before()
-        found = own(*args, **kwargs)
+        context = self._before() if self._before is not None and self.looking else None
+        if context is None:
+            found = own(*args, **kwargs)
+        else:
+            with context:
+                found = own(*args, **kwargs)
         if self._after is not None and self.looking:
             self._after()
         return found

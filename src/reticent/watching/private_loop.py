@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -112,7 +113,7 @@ class PrivateLoop:
             return float(self._optimizer.max_grad_norm)
         return optimisers.clip_norm(self._optimizer, self._model, self._loop.ghost)
 
-    def releases(self) -> None:
+    def releases(self) -> AbstractContextManager[Any] | None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
         optimizer, steps = self._optimizer, self._steps
@@ -133,9 +134,10 @@ class PrivateLoop:
             self._used = ()
         self._late.append((size, clipped, self._parts.strange, empty, self._draws.fresh()))
         self._steps += 1
-        self._tell_noise(Step(measured, close, usual, self._release.noise_multiplier > 0.0))
+        context = self._tell_noise(Step(measured, close, usual, self._release.noise_multiplier > 0.0))
         if not usual or len(self._late) == _AT_ONCE or self._recorder.live.listens:
             self._loop.catch_up()
+        return context
 
     def _catch_up(self) -> None:
         """Write down the steps that wait. They are alike but for their draws, and many at once take less time."""

@@ -12,14 +12,14 @@ from types import MethodType
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, handle_torch_function, has_torch_function
 
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.training.normals import normal
 from reticent.watching import optimisers
 from reticent.watching.events import in_place_of
 
-_NORMAL = torch.normal
+NORMAL = torch.normal
 _TOGETHER = 1 << 16
 """Tensors of fewer numbers share what is drawn at once: each draw is a launch, or costs as much as 10,000 numbers."""
 
@@ -77,7 +77,7 @@ class _Secure(TorchFunctionMode):
         self._rest: dict[torch.device, torch.Tensor] = {}
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function is _NORMAL:
+        if function is NORMAL:
             self.asked, function = True, self._normal
         return function(*args, **kwargs or {})
 
@@ -89,7 +89,7 @@ class _Secure(TorchFunctionMode):
             raise UnsupportedError("secure_noise: add_noise asks torch.normal for numbers of several laws at once")
         kind = torch.get_default_dtype() if dtype is None else dtype
         where = torch.get_default_device() if device is None else torch.device(device)
-        return self._numbers(tuple(size), float(std), kind, where) + mean
+        return drawn(self._numbers(tuple(size), float(std), kind, where) + mean, std=float(std))
 
     def _numbers(
         self, shape: tuple[int, ...], deviation: float, dtype: torch.dtype, device: torch.device
@@ -102,3 +102,10 @@ class _Secure(TorchFunctionMode):
             rest = normal((max(count, self._most),), 1.0, torch.float64, device)
         self._rest[device] = rest[count:]
         return (rest[:count] * deviation).to(dtype).view(shape)
+
+
+def drawn(noise: torch.Tensor, *, std: float) -> torch.Tensor:
+    """This noise, which has this standard deviation: modes of torch see it here."""
+    if has_torch_function((noise,)):
+        noise = handle_torch_function(drawn, (noise,), noise, std=std)
+    return noise

@@ -114,8 +114,12 @@ class Steps:
         self._open[-1].steps += 1
         self.batch_sizes.append(size)
         self.clipped.append(clipped)
-        divisor = self._divisor
+        self.divided(self._divisor)
+
+    def divided(self, divisor: float | None) -> None:
+        """The last step divided by this."""
         self.divisors.add(divisor)
+        size = self.batch_sizes[-1]
         if size and self._sizes.get(divisor) != 0:
             self._sizes[divisor] = size if self._sizes.get(divisor, size) == size else 0
 

@@ -9,18 +9,20 @@ import pytest
 import torch
 from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
 from opacus.optimizers import DPOptimizer
-from opacus.optimizers.optimizer import _mark_as_processed
+from opacus.optimizers.optimizer import _generate_noise, _mark_as_processed
+from torch import nn
 
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
 from tests.watching.loops import Loop, in_parts, nothing, passes, void
-from tests.watching.programs import NOISE, as_class, coins, network, private, run
+from tests.watching.programs import BATCH, NOISE, as_class, coins, network, private, run
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 OWN = {name: vars(DPOptimizer)[name] for name in ("add_noise", "scale_grad", "pre_step", "step", "clip_and_accumulate")}
-UNKNOWN, CHANGED, UNCLEAR = {facts.UNKNOWN_NOISE}, {facts.CHANGED_GRADIENTS}, {facts.UNKNOWN_CLIPPING}
+UNKNOWN, TOO_LITTLE, CHANGED = {facts.UNKNOWN_NOISE}, {facts.TOO_LITTLE_NOISE}, {facts.CHANGED_GRADIENTS}
+DIVISOR, UNCLEAR = {facts.PRIVATE_DIVISOR}, {facts.UNKNOWN_CLIPPING}
 
 
 def quiet(self):
@@ -78,17 +80,44 @@ def clears_all(self, set_to_none=False):
         p.grad = p.grad_sample = p.summed_grad = None
 
 
+def counts_records(self):
+    self.size = len(self.grad_samples[0])
+    OWN["clip_and_accumulate"](self)
+
+
 def over_records(self):
     for p in self.params:
-        p.grad = p.grad / max(1, len(self.grad_samples[0]))
+        p.grad = p.grad / max(1, self.size)
 
 
-def of_torch(self):
-    """As much as it should be, which nobody counts."""
+def of_torch(self, generator=None, once=False):
+    """Noise of torch for each gradient, or one noise for all of them."""
+    std, first = self.noise_multiplier * self.max_grad_norm, None
     for p in self.params:
-        noise = torch.normal(0.0, self.noise_multiplier * self.max_grad_norm, p.summed_grad.shape)
-        p.grad = (p.summed_grad + noise).view_as(p)
+        if first is None or not once:
+            first = torch.normal(mean=0, std=std, size=p.summed_grad.shape, device=p.device, generator=generator)
+        p.grad = (p.summed_grad + first).view_as(p)
         _mark_as_processed(p.summed_grad)
+
+
+def in_numbers(self):
+    """Asks torch for its noise, without naming what it gives."""
+    for p in self.params:
+        drawn = torch.normal(0.0, self.noise_multiplier * self.max_grad_norm, p.summed_grad.shape)
+        p.grad = (p.summed_grad + drawn).view_as(p)
+        _mark_as_processed(p.summed_grad)
+
+
+def of_opacus(self):
+    for p in self.params:
+        drawn = _generate_noise(self.noise_multiplier * self.max_grad_norm, p.summed_grad, self.generator)
+        p.grad = (p.summed_grad + drawn).view_as(p)
+        _mark_as_processed(p.summed_grad)
+
+
+def tenfold_divisor(self):
+    for p in self.params:
+        p.grad = p.grad / (10.0 * BATCH)
 
 
 def on_object(optimizer, **methods):
@@ -106,6 +135,16 @@ def mine(put=as_class, options=None, noise=NOISE, **methods):
         return loop
 
     return made
+
+
+def of_few(**methods):
+    """With few numbers, whose length alone would tell it in many steps only."""
+    return lambda: mine(options={"model": nn.Linear(4, 2, bias=False)}, **methods)()
+
+
+def of_two(**methods):
+    layers = lambda: nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False))  # noqa: E731
+    return lambda: mine(options={"model": layers()}, **methods)()
 
 
 def late(self):
@@ -168,12 +207,21 @@ def thawed(toy):
     toy.bare[0].requires_grad_(True)
 
 
+def of_generator():
+    """Nobody knows the seed of another generator than the one that is followed."""
+    other = torch.Generator()
+    return of_two(add_noise=lambda self: of_torch(self, other))()
+
+
+FLAT = {"options": {"clipping": "flat"}}
+SAME = {name: (lambda self, *given, own=OWN[name]: own(self, *given)) for name in ("add_noise", "scale_grad", "step")}
 LOOPS = {
+    "half of the noise in few numbers": Loop(made=of_few(add_noise=half), errors=TOO_LITTLE),
+    "less noise in later steps": Loop(made=mine(add_noise=late), batches=passes(2), errors=TOO_LITTLE),
     "noise replaced between two entries": Loop(
-        batches=passes(2), entries=2, away=lambda toy: on_object(toy.optimizer, add_noise=quiet), errors=UNKNOWN
+        batches=passes(2), entries=2, away=lambda toy: on_object(toy.optimizer, add_noise=quiet), errors=TOO_LITTLE
     ),
-    "noise replaced on the object": Loop(made=mine(on_object, add_noise=quiet), errors=UNKNOWN),
-    "noise of the program's own": Loop(made=mine(add_noise=of_torch), errors=UNKNOWN),
+    "noise replaced on the object": Loop(made=mine(on_object, add_noise=quiet), errors=TOO_LITTLE),
     "clipping replaced on the object": Loop(made=mine(on_object, clip_and_accumulate=tenfold_sum), errors=UNCLEAR),
     "records that are mixed by the optimizer": Loop(
         made=mine(
@@ -182,14 +230,24 @@ LOOPS = {
         ),
         errors=UNCLEAR,
     ),
-    "a divisor of the program's own": Loop(made=mine(scale_grad=over_records), errors=UNKNOWN),
+    "a divisor of the program's own": Loop(
+        made=mine(clip_and_accumulate=counts_records, scale_grad=over_records),
+        **FLAT,
+        batches=passes(4),
+        errors=DIVISOR,
+    ),
+    "a draw for each gradient": Loop(made=of_two(add_noise=of_torch)),
+    "one draw for two gradients": Loop(made=of_two(add_noise=lambda self: of_torch(self, once=True)), errors=UNKNOWN),
+    "draws of another generator": Loop(made=of_generator, errors=UNKNOWN),
     "frozen between the backward pass and the step": Loop(before=thawed, between=frozen, errors=CHANGED),
     "a sum that waits": Loop(batches=in_parts(8)),
     "the sum again at the step": Loop(made=having(at_step), errors=CHANGED),
     "the sum again at the step, late": Loop(enters=lambda toy: at_step(toy.optimizer), errors=CHANGED),
     "the sum again at the noise": Loop(made=having(at_noise), errors=CHANGED),
     "the parts of a step one by one": Loop(update=by_parts(), ran={"noise_multiplier": NOISE}),
-    "the sum again before the division": Loop(update=by_parts(after=lambda toy: adds(toy.optimizer)()), errors=CHANGED),
+    "the sum again before the division": Loop(
+        update=by_parts(after=lambda toy: adds(toy.optimizer)()), errors=CHANGED | UNKNOWN
+    ),
 }
 LOOPS |= {
     f"frozen between two steps, {mode}": Loop(
@@ -201,6 +259,31 @@ LOOPS |= {
 }
 IN_GHOST = "frozen between the backward pass and the step", "a sum that waits"
 LOOPS |= {f"{name}, ghost": LOOPS[name].but(made=partial(private, mode="ghost")) for name in IN_GHOST}
+KINDS = {"flat": {}, "ghost": {"mode": "ghost"}, "per layer": {"clipping": "per_layer"}}
+LOOPS |= {
+    f"a class of Opacus, {kind}": Loop(made=partial(private, **options), never=UNKNOWN | UNCLEAR)
+    for kind, options in {**KINDS, "adaptive": {"clipping": "adaptive"}}.items()
+}
+LOOPS |= {
+    f"methods of Opacus, {name}, {'secure' if secure else 'default'}": Loop(
+        made=mine(**methods),
+        enters=(lambda toy: rt.secure_noise(toy.optimizer)) if secure else nothing,
+        ledger={
+            "environment.randomness": Generator.SECURE if secure else Generator.DEFAULT,
+            "divisor": None if name == "tenfold divisor" else BATCH,
+        },
+        ran={"noise_multiplier": NOISE},
+        draws=secure,
+        beside=name == "tenfold divisor",
+    )
+    for name, methods in {
+        "called": SAME,
+        "copied": {"add_noise": of_opacus},
+        "tenfold divisor": {"scale_grad": tenfold_divisor},
+        "of torch": {"add_noise": in_numbers},
+    }.items()
+    for secure in (False, True)
+}
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -253,7 +336,7 @@ OF_PROCESSES = {
     "never": (lambda optimizer: None, set()),
     "after the noise": (at_noise, CHANGED),
     "after the sum over processes": (at_step, CHANGED),
-    "noise replaced": (partial(on_object, add_noise=quiet), UNKNOWN),
+    "noise replaced": (partial(on_object, add_noise=quiet), TOO_LITTLE),
 }
 
 

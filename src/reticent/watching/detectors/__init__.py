@@ -25,7 +25,7 @@ DETECTORS: tuple[type[Detector], ...] = (
     start.Start, clipping.Clipping, draws.Drawing, parts.Parts, divisor.Divisor, trained.Trained, seeds.NoiseSource,
     collating.Collating, attribute.SensitiveWatch, moves.Moves, moves.Beside, weights.Buffers, checkpoints.Checkpoints,
     layouts.MixingLayers, alone.AloneInFirstStep, record_gradients.RecordGradients, noise.NoisyGradients,
-    noise.OwnNoise, ghost.GhostClipping, layouts.Layouts, model_form.FormWatch,
+    noise.AddedNoise, ghost.GhostClipping, layouts.Layouts, model_form.FormWatch,
     processes.Processes,
 )  # fmt: skip
 """All of them, in the order in which they look."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -38,7 +39,7 @@ class Step:
     """A noisy step that is about to be taken.
 
     Attributes:
-        measured: norms of single records are measured, which costs a pass over all gradients.
+        measured: norms of single records and the noise are measured, which costs a pass over all gradients.
         close: it is looked at closely.
         usual: nothing that its release follows from is other than in the step before.
         noisy: the optimizer states some noise.
@@ -97,8 +98,8 @@ class Detector:
     def after_clip(self) -> None:
         """They were clipped."""
 
-    def on_noise(self, step: Step) -> None:
-        """Noise is about to be added."""
+    def on_noise(self, step: Step) -> AbstractContextManager[Any] | None:
+        """Noise is about to be added, in this context if there is one."""
 
     def after_noise(self) -> None:
         """Noise was added."""
@@ -192,15 +193,17 @@ class Loop:
         """The detector of this kind."""
         return self.detectors[kind]  # type: ignore[return-value]
 
-    def tells(self, event: Callable[..., Any]) -> Callable[..., None]:
-        """What tells an event, one of ``Detector``, to all who listen."""
+    def tells(self, event: Callable[..., Any]) -> Callable[..., Any]:
+        """What tells an event, one of ``Detector``, to all who listen; it gives the context that one of them wants."""
         name = event.__name__
         listen = [one for kind, one in self.detectors.items() if getattr(kind, name) is not event]
         looks = [one.guarded(getattr(one, name)) for one in listen]
 
-        def tell(*given: Any) -> None:
+        def tell(*given: Any) -> Any:
+            wanted = None
             for look in looks:
-                look(*given)
+                wanted = look(*given) or wanted
+            return wanted
 
         return tell
 
