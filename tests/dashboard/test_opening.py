@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +16,6 @@ from reticent.certificates.build import certify
 from reticent.certificates.document.policy import Policy
 from reticent.certificates.document.schema import Certificate, Declaration
 from reticent.certificates.page.page import render_html
-from reticent.dashboard import opening_progress
 from reticent.dashboard.asked import Asked, answer_to
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
@@ -28,7 +26,6 @@ from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import ArtifactError, ReticentError
 from reticent.kernel.mechanisms import Gaussian
-from reticent.tasks.store import Store, Task
 from tests.certificates.conftest import make_ledger
 from tests.certificates.ledgers import shuffled
 from tests.dashboard.conftest import asked, uploaded
@@ -93,7 +90,7 @@ def test_a_ledger_that_contradicts_itself_is_named_and_cannot_be_explored() -> N
     text = make_ledger().model_copy(update={"divisor": 50.0}).to_json()
     found = shown("ledger.json", text).text
     assert "contradicts itself" in found
-    assert "divisor is not what the configuration makes" in found
+    assert "digest is not that of the other facts" in found
     refused = asked("ledger", files=[uploaded(text)])
     assert refused["address"] == ""
     assert "contradicts itself" in refused["parts"]["ledger-said"]
@@ -177,42 +174,3 @@ def test_large_files_are_refused_before_they_are_decoded(tmp_path: Path) -> None
         source(path=str(big))
     content, _ = uploaded("{}")
     assert "\u202e" not in source((content, "\u202ex.json"), local=False).name
-
-
-def audit_folder(root: Path, done: int, total: object, gap: float = 1.0) -> Path:
-    """Of an audit that has so many results, the last of which came a while ago."""
-    store = Store(root)
-    with store.exclusive({"models": total, "run": "<b>runs/mine</b>"}):
-        for k in range(done):
-            store.save(Task("shadow", {"index": k}), {})
-    for k, entry in enumerate(sorted((root / "tasks").iterdir())):
-        os.utime(entry, (1000.0 + gap * k, 1000.0 + gap * k))
-    return root
-
-
-@pytest.mark.parametrize(
-    ("done", "total", "now", "remaining", "said"),
-    [
-        (5, 16, 1130.0, 330.0, "About 6 minutes left"),
-        (5, 16, 9000.0, None, "seems to have stopped"),
-        (3, 3, 1130.0, 0.0, "All tasks are done"),
-        (0, 3, 1130.0, None, "known after two results"),
-    ],
-)
-def test_an_audit_says_how_far_it_is(
-    tmp_path: Path, done: int, total: int, now: float, remaining: float | None, said: str
-) -> None:
-    seen = opening_progress.read(audit_folder(tmp_path / "work", done, total, 30.0), now=now)
-    assert seen is not None
-    assert (seen.done, seen.total, seen.remaining, seen.stopped) == (done, total, remaining, "stopped" in said)
-    assert said in as_html(opening_progress.page(seen, "work"))
-    found = asked("open", path=str(tmp_path / "work"))
-    assert (found["parts"]["message"], found["next"]) == ("", "open" if done < total else None)
-    assert f"{done} of {total}" in str(found["parts"]["opened"])
-
-
-def test_what_is_no_folder_of_an_audit(tmp_path: Path) -> None:
-    assert opening_progress.read(tmp_path) is None
-    assert asked("open", path=str(tmp_path / "none"))["next"] is None
-    with pytest.raises(ArtifactError):
-        opening_progress.read(audit_folder(tmp_path / "c", 1, "many"))

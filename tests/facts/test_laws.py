@@ -273,7 +273,7 @@ def rewarded() -> list[str]:
     for ledger in loops():
         document = ledger.model_dump(mode="json", by_alias=True)
         for key, path in SILENT.items():
-            silent = read(edited(document, [Edit(path, None, drop=True)]), complete=True, sealed=True)
+            silent = read(edited(document, [Edit(path, None, drop=True)]))
             assert silent is not None
             fine = key in ledger.vouches() and key not in silent.vouches() and key in silent.unstated
             wrong += [] if fine else [key]
@@ -312,7 +312,7 @@ def gained(ledger: RunLedger) -> list[tuple[tuple[str, ...], list[str]]]:
         if path[0] in OTHER_LEDGERS:
             continue
         for drop in (True, False):
-            silent = read(edited(document, [Edit(path, None, drop=drop)]), complete=True, sealed=True)
+            silent = read(edited(document, [Edit(path, None, drop=drop)]))
             more = [] if silent is None else stronger(silent, ledger)
             wrong += [(path, more)] if more else []
     return wrong

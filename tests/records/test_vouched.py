@@ -83,11 +83,6 @@ def watched(randomness: str = "secure generator", **changes: object) -> RunLedge
     return RunLedger.model_validate({**document, **changes})
 
 
-def wrong_in(ledger: RunLedger) -> str:
-    """What is wrong with the form of the gradients."""
-    return "; ".join(f"{path} {problem}" for path, problem in ledger.contradictions() if path == "gradients")
-
-
 TWO = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10, "data": data(classes=2)}
 NORMALISED = {"config": {"clipping": "normalise"}}
 ONE_DIRECTION = GradientsRecord(kind=Gradients.ONE_DIRECTION, dimension=5, features="same")
@@ -174,21 +169,6 @@ class TestFormOfTheModel:
     def test_contradictions_are_refused(self, wrong: dict[str, object]) -> None:
         with pytest.raises(ValidationError):
             GradientsRecord.model_validate(wrong)
-
-    def test_the_form_must_fit_the_parameters(self) -> None:
-        """A ledger that calls a network a head, or hides a bias, contradicts itself."""
-        assert wrong_in(run(gradients=HEAD)) == ""
-        layers = [{"name": "a", "shape": [7, 5]}, {"name": "b", "shape": [3, 7]}]
-        assert "must fit the parameters" in wrong_in(run(gradients=HEAD, parameters=layers, num_parameters=56))
-        biased = [{"name": "w", "shape": [3, 5]}, {"name": "b", "shape": [3]}]
-        assert "must fit the parameters" in wrong_in(run(gradients=HEAD, parameters=biased, num_parameters=18))
-        share = HEAD.model_copy(update={"known_share": 0.1})
-        assert wrong_in(run(gradients=share, parameters=biased, num_parameters=18)) == ""
-        normalised = {"config": {"clipping": "normalise"}}
-        assert "must fit the parameters" in wrong_in(run(gradients=FIXED, **normalised))  # three outputs
-        two = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10}
-        assert "needs two labels" in wrong_in(run(gradients=FIXED, **two, **normalised))
-        assert "must fit config.clipping" in wrong_in(run(gradients=FIXED, **two, data=data(classes=2)))
 
 
 class TestWhatRan:
@@ -312,13 +292,3 @@ class TestWhatRan:
 def test_a_share_of_everything_is_refused() -> None:
     with pytest.raises(ValidationError):
         GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, known_share=1.0)
-
-
-def test_steps_that_were_begun_belong_to_the_plan_of_the_epochs() -> None:
-    def said(config):
-        asked = {"steps": None, **config}
-        return {path for path, _ in run(config=asked).contradictions()} & {"facts.planned-steps", "config.epochs"}
-
-    assert said({"epochs": 0.34, "batch_size": 10}) == set()  # 3.4 of 10 steps are 4
-    assert said({"epochs": 0.44, "batch_size": 10}) == {"facts.planned-steps"}
-    assert said({"epochs": -1.0}) == {"config.epochs"}

@@ -49,8 +49,6 @@ def _recorder(model: nn.Module, **options: object) -> AttributeRecorder:
         (lambda: SensitiveAttribute((1,), np.array([[0.0], [np.nan]])), "values must be finite"),
         (lambda: SensitiveAttribute.number(0, 1.0, 1.0, 3), "at least two different rows"),
         (lambda: SensitiveAttribute.number(0, 0.0, 1.0, 1), "count must be at least 2"),
-        (lambda: SensitiveAttribute.observed([7], X.numpy()), "columns must be in 0 to 5"),
-        (lambda: SensitiveAttribute.jointly(), "parts"),
         (lambda: AuditSet(X[:0], Y[:0]), "audit"),
         (lambda: AuditSet(X, Y[:2]), "audit"),
         (lambda: _recorder(_dense()).record(), "steps must be at least 1"),

@@ -197,14 +197,6 @@ def test_gram_example_by_hand():
         assert float(squared[0, 0, 1].sqrt()) == pytest.approx(2.73861278752583057, rel=1e-12, abs=0)
 
 
-def test_attributes():
-    jointly = SensitiveAttribute.jointly(SensitiveAttribute.number(0, 0, 1, 2), SensitiveAttribute((3, 4), np.eye(2)))
-    assert jointly.columns == (0, 3, 4)
-    assert jointly.values.tolist() == [[0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
-    seen = SensitiveAttribute.observed([1], np.array([[0.0, 2.0], [1.0, 1.0], [0.0, 2.0]]))
-    assert seen.values.tolist() == [[1.0], [2.0]]
-
-
 @pytest.mark.parametrize("values", [2, 4])
 @pytest.mark.parametrize("end", [[nn.Linear(12, 3)], [nn.Linear(12, 5), nn.Tanh(), nn.Linear(5, 3), nn.ReLU()]])
 def test_a_loss_whose_gradient_is_one_number_for_all(end, values):

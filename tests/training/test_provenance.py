@@ -66,7 +66,6 @@ EDITS: dict[str, tuple[Callable[[Path], object], ...]] = {
     "the ledger, with its checksum": (more_noise, reseal),
     "the weights": (spoil_weights,),
     "the weights, with their checksum": (spoil_weights, reseal),
-    "a file added": (lambda run: (run / "note.txt").write_text("audited"),),
     "a link added": (lambda run: (run / "note").symlink_to("/etc/hostname"),),
     "the signature, garbage": (lambda run: (run / SIGNATURE).write_text("{}"),),
     "the signature of another run": (more_noise, reseal, sign_again),

@@ -87,7 +87,7 @@ def test_one_run_is_not_two_releases(runs, tmp_path) -> None:
 def test_a_ledger_that_contradicts_itself_is_no_release(runs) -> None:
     (steps,) = runs[0].ledger.segments
     noisier = steps.model_copy(update={"noise_multiplier": 40.0})
-    changed = runs[0].ledger.model_copy(update={"segments": (noisier,)}).sealed()
+    changed = runs[0].ledger.model_copy(update={"segments": (noisier,)})
     with pytest.raises(ArtifactError, match="contradicts itself"):
         rt.certify([changed, runs[1]])
 

@@ -213,10 +213,8 @@ def _check_version(certificate: Certificate) -> None:
 
 
 def _same(stated: Any, found: Any) -> bool:
-    """Equal in type and value; 1 and 1.0 are one number in JSON."""
-    if isinstance(stated, bool) or isinstance(found, bool):
-        return stated is found
-    return stated == found
+    """1 and 1.0 are one number in JSON."""
+    return bool(stated == found)
 
 
 def _shown(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from reticent.certificates.document.declared_text import inert
 from reticent.certificates.document.ledger_rules import contradictions
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.page import page as certificate_page
-from reticent.dashboard import opening_audit, opening_progress, words
+from reticent.dashboard import opening_audit, words
 from reticent.dashboard.asked import Asked, Shown, answer_to
 from reticent.dashboard.catalogue import OF_SAMPLERS
 from reticent.dashboard.checking import checked
@@ -116,10 +116,6 @@ def opened(source: Source, settings: State, theme: str) -> Shown:
     Raises:
         ArtifactError: it is nothing that is known, or damaged.
     """
-    if source.folder is not None and (seen := opening_progress.read(source.folder)) is not None:
-        return replace(
-            _shown(opening_progress.page(seen, source.name)), next="open" if seen.done < seen.total else None
-        )
     if source.folder is not None:
         from reticent.training import load_run  # brings torch
 

@@ -65,8 +65,6 @@ from reticent.facts.clipping import CHANGED_CLIP_NORM as CHANGED_CLIP_NORM
 from reticent.facts.noise import CHANGED_NOISE as CHANGED_NOISE
 from reticent.facts.noise import SEEDED_ON_THE_WAY as SEEDED_ON_THE_WAY
 from reticent.facts.noise import INSECURE_GENERATOR as INSECURE_GENERATOR
-from reticent.facts.hidden_steps import FINAL_MODEL as FINAL_MODEL
-from reticent.facts.configuration import CONFIGURATION as CONFIGURATION
 from reticent.facts.selected_run import SELECTION as SELECTION
 from reticent.facts.persons import PERSONS as PERSONS
 from reticent.facts.planned_steps import PLANNED_STEPS as PLANNED_STEPS

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 Word = Annotated[str, Field(max_length=300, pattern=r"^[\x20-\x7e]*$")]
 """The name of something in a program, in one line of ASCII."""
-Found = Iterable[tuple[str, str]]
-"""Pairs of a fact, by its path, and what is wrong there."""
 
 
 def _unsaid(key: str) -> str:
@@ -89,8 +87,6 @@ class Reading:
 
 Effect = Callable[["RunLedger", Reading], Reading]
 Shown = Callable[["RunLedger"], bool]
-Rule = Callable[["RunLedger"], Found]
-"""Finds facts that cannot be true together; its docstring says what must hold."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,7 +101,6 @@ class Fact:
         stated: type of its value in a ledger; by default ``Seen``.
         effect: on what counts, where it was found.
         vouches: which conditions a ledger establishes by it, whether it was found or not.
-        watched, trained: what cannot be true of it in the ledger of a watched loop, and of ``reticent train``.
         silent: conditions that are the program's to state, each with whether a ledger says nothing of it. What they
             deny would make the numbers larger, so to say nothing is never worth more.
         shows: lines of a certificate about its value: what to call it, and what it is.
@@ -120,8 +115,6 @@ class Fact:
     stated: Any = field(default=Seen, compare=False, kw_only=True)
     effect: Effect = field(default=lambda _run, reading: reading, compare=False, kw_only=True)
     vouches: Callable[[RunLedger], Mapping[str, Status]] = field(default=lambda _run: {}, compare=False, kw_only=True)
-    watched: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
-    trained: tuple[Rule, ...] = field(default=(), compare=False, kw_only=True)
     silent: Mapping[str, Shown] = field(default_factory=dict, compare=False, kw_only=True)
     shows: Callable[[Any], Iterable[tuple[Message, Message]]] = field(
         default=lambda _value: (), compare=False, kw_only=True

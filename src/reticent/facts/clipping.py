@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from reticent.facts.base import Fact, Found, Severity, Word
+from reticent.facts.base import Fact, Severity, Word
 from reticent.facts.draws import VOUCHED
-from reticent.facts.steps import Source
 from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
@@ -22,22 +21,6 @@ def _vouches(run: RunLedger) -> Mapping[str, Status]:
     if run.clipping.source not in VOUCHED or NOT_LOOKED_AT.key in run.facts:
         return {}
     return {"clipped": Status.DECLARED if run.config is None else Status.CHECKED}
-
-
-def _problems(run: RunLedger) -> Found:
-    """Clipping is unknown to both or to neither, and its norms, which are of all steps together, are in order."""
-    clipping = run.clipping
-    if (clipping.kind == "unknown") != (clipping.source is Source.UNKNOWN):
-        yield "clipping.source", f"is {clipping.source.value}, and the kind is {clipping.kind}"
-    ends = clipping.smallest, clipping.largest
-    if (None in ends) != (ends == (None, None)):
-        yield "clipping.smallest", "and largest are known together or not at all"
-    if clipping.smallest is not None and clipping.largest is not None and clipping.smallest > clipping.largest:
-        yield "clipping.smallest", "is above the largest"
-    for index, part in enumerate(run.segments):
-        for name in ("max_grad_norm", "divisor"):
-            if getattr(part, name) is not None:
-                yield f"segments.{index}.{name}", "has no place here: a watch states it of all steps together"
 
 
 def _changed(run: RunLedger) -> bool:
@@ -64,9 +47,7 @@ Layers = Annotated[tuple[Word, ...], Field(min_length=1)]
 
 MIXES_RECORDS = Fact("mixes-records", stated=Layers)
 PERMUTED_INPUT = Fact("permuted-convolution")
-UNKNOWN_CLIPPING = Fact(
-    "unknown-clipping", shown=lambda run: run.clipping.kind == "unknown", vouches=_vouches, watched=(_problems,)
-)
+UNKNOWN_CLIPPING = Fact("unknown-clipping", shown=lambda run: run.clipping.kind == "unknown", vouches=_vouches)
 UNCLIPPED = Fact("trained-without-clipping")
 NOT_LOOKED_AT = Fact("mixing-not-looked-at", Severity.WARNING)
 MADE_ROWS = Fact("rows-without-records", Severity.WARNING)

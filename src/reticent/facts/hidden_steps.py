@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from reticent.facts.base import Fact, Found, Severity
 from reticent.facts.checkpoints import POST_PROCESSED, PUT_BACK, kept
 from reticent.facts.steps import Drawn
 from reticent.kernel.samplers import SAMPLERS
@@ -111,22 +110,3 @@ def contraction(config: Mapping[str, Any], step_size: float, decay: float, batch
     smoothness = 2.0 * _STEEPEST * squared * (1.0 + 1.0 / batch)  # two outputs: both rows of weights move
     factor = max(abs(1.0 - step_size * decay), abs(1.0 - step_size * (decay + smoothness)))
     return max(factor, math.ulp(0.0)) if factor <= 1.0 else None
-
-
-def _problems(ledger: RunLedger) -> Found:
-    """Where the steps are to be hidden, the updates contract and nothing of the steps is kept."""
-    if not ledger.asked.get("final_model"):
-        return
-    problem = why_not(ledger.asked)
-    if problem is not None:
-        yield f"config.{problem[0]}", problem[1]
-    elif contraction_of(ledger) is None:
-        yield (
-            "config.final_model",
-            "does not fit the run: two labels, one record per person, steps up to 2 / smoothness",
-        )
-    if ledger.diagnostics is not None and ledger.diagnostics.clipped:
-        yield "diagnostics.clipped", "was kept for each step, and final_model keeps nothing of the steps"
-
-
-FINAL_MODEL = Fact("final-model", Severity.NOTE, trained=(_problems,))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from reticent.facts.base import Fact, Found, Severity
-from reticent.facts.steps import Generator, Randomness, Source
+from reticent.facts.base import Fact, Severity
+from reticent.facts.steps import Generator, Randomness
 from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
@@ -35,39 +35,9 @@ def _vouches(run: RunLedger) -> Mapping[str, Status]:
     return {"unpredictable-noise": Status.CHECKED} if run.environment.randomness in _SECRET else {}
 
 
-def _problems(run: RunLedger) -> Found:
-    """Who saw the optimizer saw its generator, unless its noise is unknown."""
-    where = run.environment  # an optimizer that adds noise holds another one inside
-    unseen, private = where.randomness is Generator.NOT_SEEN, len(where.optimiser) > 1
-    if unseen and UNKNOWN_NOISE.key in run.facts:
-        return
-    if unseen == private:
-        around = " around ".join(where.optimiser) or "unknown"
-        yield "environment.randomness", f"is {where.randomness.value}, and the optimizer is {around}"
-    if unseen and run.clipping.source is Source.SEEN:
-        yield "environment.randomness", "was not seen, and the optimizer that adds the noise was"
-
-
-def _seeds(run: RunLedger) -> Found:
-    """Seeds are those of the configuration, or secret."""
-    seeds, complete = run.environment.seeds, run.diagnostics is not None
-    kept = run.environment.randomness is Randomness.REPRODUCIBLE
-    for name in ("sampling", "noise"):
-        if (getattr(seeds, name) is not None) != (kept and complete):
-            yield f"environment.seeds.{name}", "is missing" if kept and complete else "has no place here"
-    missing = seeds is None or seeds.initialisation is None
-    if missing != (kept and not complete):
-        yield "environment.seeds.initialisation", "is missing" if missing else "has no place here"
-    asked = run.asked.get("seed")
-    for name in ("initialisation", "sampling", "noise"):
-        used = getattr(seeds, name)
-        if None not in (asked, used) and str(used) != str(asked):
-            yield f"environment.seeds.{name}", "is not the seed of the configuration"
-
-
 UNRECORDED_STEPS = Fact("unrecorded-steps")
 UNKNOWN_NOISE = Fact("unknown-noise")
-PUBLIC_SEED = Fact("publicly-seeded-noise", vouches=_vouches, watched=(_problems,), trained=(_seeds,))
+PUBLIC_SEED = Fact("publicly-seeded-noise", vouches=_vouches)
 SEEDED_ON_THE_WAY = Fact("seeded-while-it-ran", Severity.NOTE)
 REPEATED_NOISE = Fact("repeated-noise")
 CHANGED_GRADIENTS = Fact("gradients-changed-after-noise")

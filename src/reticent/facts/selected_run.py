@@ -5,14 +5,12 @@ How many runs there were is in no ledger: the theorem needs that nobody learns i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from reticent.facts.base import Fact, Found, Severity
-from reticent.facts.steps import Randomness
+from reticent.facts.base import Fact, Severity
 from reticent.io.models import Closed, Positive
 from reticent.kernel.errors import ReticentError
 from reticent.kernel.mechanisms.gaussian import Gaussian
@@ -23,8 +21,6 @@ from reticent.mechanisms.codec import mechanism_of
 if TYPE_CHECKING:
     from reticent.kernel.mechanisms.base import Mechanism
     from reticent.records.ledger import RunLedger
-
-Steps = Counter[tuple[Any, ...]]
 
 
 class SelectionRecord(Closed):
@@ -62,24 +58,6 @@ class SelectionRecord(Closed):
         return mechanism_of(self.mechanism)
 
 
-def _problems(ledger: RunLedger) -> Found:
-    """Where this run is the best of several, it had a setting of their list, and fresh noise."""
-    stated = ledger.selection
-    if stated is None:
-        return
-    if ledger.environment.randomness is not Randomness.FRESH:
-        yield "selection", "needs fresh randomness: runs with one seed are not independent"
-    if ledger.steps != ledger.counted or ledger.asked.get("final_model"):
-        yield "selection", "is of runs that take all their steps, and whose steps may be seen"
-    if any(ledger.asked.get(name) is not None for name in ("trace", "sensitive")):
-        yield "selection", "goes with no trace and no measurement of an attribute"
-    cases = stated.release().base.settings
-    if any(_score_noise(case) != stated.score_noise for case in cases):
-        yield "selection.score_noise", "is not that of each run"
-    if _steps(ledger.one_run()) not in map(_steps, cases):
-        yield "selection.mechanism", "has no setting that is that of this run"
-
-
 def _vouches(run: RunLedger) -> Mapping[str, Status]:
     """What the loop of ``reticent train`` establishes: whether anybody looked on, no ledger can see."""
     if run.selection is None:
@@ -103,17 +81,4 @@ def with_score(release: Mechanism, noise: float | None) -> Mechanism:
     return release if noise is None else Ledger((*release.parts, Gaussian(noise)))
 
 
-def _score_noise(case: Mechanism) -> float | None:
-    found = [part.noise_multiplier for part in case.parts if part.training is None and part.sums is not None]
-    return found[0] if len(found) == 1 else None
-
-
-def _steps(run: Mechanism) -> Steps:
-    """Noisy steps by what they reveal: which clip norm they had does not matter, nor their order."""
-    found: Steps = Counter()
-    for part in (part for part in run.parts if part.training is not None):
-        found[part.noise_multiplier, part.sample_rate, part.sampler, part.records_per_user] += part.steps
-    return found
-
-
-SELECTION = Fact("selection", Severity.NOTE, vouches=_vouches, trained=(_problems,))
+SELECTION = Fact("selection", Severity.NOTE, vouches=_vouches)

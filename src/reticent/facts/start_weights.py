@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from reticent.facts.base import Fact, Found, section
+from reticent.facts.base import Fact, section
 from reticent.facts.draws import VOUCHED
 from reticent.facts.steps import Source
 from reticent.io.commitments import commit, new_salt, opens
@@ -67,23 +67,9 @@ def _vouches(run: RunLedger) -> Mapping[str, Status]:
     return {} if found is None else {_WHAT: found}
 
 
-def _problems(run: RunLedger) -> Found:
-    """Only random weights are seen to be so, and steps that were taken before are known to somebody."""
-    start = run.start
-    if start is None:
-        return
-    if start.source is not Source.DECLARED and (start.source is Source.SEEN) != (start.weights == "random"):
-        yield "start.source", f"is {start.source.value}, and the weights are {start.weights}"
-    unknown = start.source is not Source.DECLARED and not run.earlier
-    if start.trainer_step and unknown and STEPS_BEFORE.key not in run.facts:
-        yield "start.trainer_step", f"is {start.trainer_step}, and no ledger of those steps is there"
-    if start.salt is not None and not run.earlier:
-        yield "start.salt", "is there, and the ledger that it continues is not"
-
-
 def _silent(run: RunLedger) -> bool:
     """Where the model of our trainer is a class of one's own, nobody stated its start."""
     return run.config is None or section(run.config, "model").get("kind", "") == "custom"
 
 
-STEPS_BEFORE = Fact("steps-before-the-watch", vouches=_vouches, watched=(_problems,), silent={_WHAT: _silent})
+STEPS_BEFORE = Fact("steps-before-the-watch", vouches=_vouches, silent={_WHAT: _silent})

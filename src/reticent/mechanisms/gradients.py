@@ -91,13 +91,3 @@ class GradientsRecord(Closed):
     def settled(self) -> bool:
         """Whether an attacker may be answered by this kind unasked: some theorem fits, and features stay the same."""
         return self.kind is not Gradients.ANY and self.features == "same"
-
-    def fits(self, shapes: list[tuple[int, ...]], trained: int | None) -> bool:
-        """Whether a model with tensors of ``shapes``, of which ``trained`` numbers move, can have this form."""
-        if self.kind is Gradients.ANY:
-            return True
-        heads = [shape for shape in shapes if len(shape) == 2 and shape[1] == self.dimension]
-        if self.kind is not Gradients.LINEAR_HEAD:
-            heads = [shape for shape in heads if shape[0] <= 2]
-        biased = self.known_share > 0.0
-        return any(trained in (None, outputs * (inputs + biased)) for outputs, inputs in heads)

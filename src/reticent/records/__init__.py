@@ -1,4 +1,4 @@
-"""What ran: the one ledger of runs and of watched loops, what it amounts to, and where it contradicts itself.
+"""What ran: the one ledger of runs and of watched loops, what it amounts to, and whether it is as it was written.
 
 A ledger states facts. It makes a mechanism of them; what an attacker learns from that is not known here.
 """

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reticent.kernel.errors import ParameterError
@@ -69,19 +68,3 @@ def chained(ledgers: Sequence[RunLedger]) -> RunLedger | None:
 def holds(later: RunLedger, first: RunLedger) -> bool:
     """Whether a ledger holds another one among those that it continues."""
     return alone(first).digest in {run.digest for run in later.earlier}
-
-
-def broken_links(run: RunLedger) -> Iterator[tuple[str, str]]:
-    """Places at which a chain of ledgers does not hold, and what is wrong there."""
-    links = [*run.earlier, run]
-    for index, (first, later) in enumerate(pairwise(links)):
-        where = f"earlier.{index}"
-        if later.start is None or not later.start.opened_by(later.start.salt, first.weights_sha256):
-            yield where, "does not end at the weights where the next one begins"
-        if first.earlier:
-            yield where, "holds earlier ledgers itself"
-        for field, problem in first.contradictions():
-            if index == 0 or not field.startswith("start."):  # a later link continues the one before it
-                yield f"{where}.{field}", problem
-        if first.config is not None or first.diagnostics is not None:
-            yield where, "is no watched loop in public"

@@ -19,13 +19,25 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from reticent.facts.base import Seen, all_facts, section
-from reticent.facts.configuration import OWN, SETTINGS
 from reticent.facts.draws import size_is_secret
 from reticent.facts.steps import Randomness
 from reticent.records.parts import DataRecord, PublicData, Utility
 
 if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger
+
+OWN = "own"
+"""The name of a data set that the user brings, in a configuration."""
+
+SETTINGS = frozenset(
+    (
+        *("model", "final_model", "average_last", "augmentation", "device", "randomness", "trace"),
+        *("noise_multiplier", "target", "max_grad_norm", "clipping", "divisor", "records_per_user", "schedule"),
+        *("sampler", "sample_rate", "batch_size", "physical_batch_size", "epochs", "steps"),
+        *("optimiser", "learning_rate", "learning_rate_schedule", "momentum", "weight_decay"),
+    )
+)
+"""Settings that do not depend on the records: they are published as they are."""
 
 NAMES, ACCURACY = "names", "accuracy"
 """What an issuer can consent to publish of records that are not public."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import ClassVar
@@ -66,9 +66,6 @@ class BlockAllocation(RandomAllocation):
 
     def largest_batch(self, run: Run) -> int:
         return rarely_exceeded(run, 1.0 / min(self._blocks(self.batches_of(run.sample_rate))))
-
-    def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
-        return RandomAllocation.impossible(self, sizes, records * self.uses, sample_rate)
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
         """In each block of each epoch each record draws one of its batches."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -51,10 +51,6 @@ class FixedSize(Sampler):
             return (Part(pairs.Disclosure(rate, displaces=True), run.steps, (key,)),)
         shifted = pairs.SymmetrisedGaussianPair if sizes_agree and not attained else pairs.GaussianPair
         return (Part(shifted(noise, rate, shift), run.steps, (key,)),)
-
-    def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
-        size = round(sample_rate * records)
-        return f"are not {size}, as every batch of fixed size" if set(sizes) != {size} else None
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
         size = batch_within(size, records)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
@@ -77,7 +76,3 @@ class Passes(Sampler):
         counted = {"epochs": self.releases(run), "n": run.steps, "batches": batches}
         key = "note.shuffled-dropped" if dropped else "note.shuffled"
         return (Message(key, **{name: Figure(str(count)) for name, count in counted.items()}),)
-
-    def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
-        size = round(sample_rate * records)
-        return f"are above {size}, the size of a batch" if max(sizes) > size else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, ClassVar
@@ -17,7 +17,6 @@ from reticent.kernel.pairs import GaussianPair, Neighbouring, Pair, Part
 from reticent.kernel.proofs import Kind
 from reticent.kernel.registry import described
 from reticent.kernel.samplers.base import Run, Sampler, Uniform, batch_within, of_draws, rarely_exceeded
-from reticent.kernel.samplers.epochs import batches_of_a_pass
 from reticent.samplers.passes import Passes
 
 
@@ -46,12 +45,6 @@ class Allocation(Passes):
 
     def largest_batch(self, run: Run) -> int:
         return rarely_exceeded(run, self.uses / self.batches_of(run.sample_rate))
-
-    def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
-        batches = batches_of_a_pass(sample_rate)
-        epochs = [sizes[start : start + batches] for start in range(0, len(sizes), batches)]
-        wrong = any(sum(epoch) > records or (len(epoch) == batches and sum(epoch) < records) for epoch in epochs)
-        return f"do not use each of the {records} records once in each epoch" if wrong else None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

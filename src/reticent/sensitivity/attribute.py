@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,27 +56,3 @@ class SensitiveAttribute:
         if checks.count(count=count) < 2:
             raise ParameterError("count", count, "at least 2")
         return cls((column,), np.linspace(checks.finite(low=low), checks.finite(high=high), count)[:, None])
-
-    @classmethod
-    def observed(cls, columns: Sequence[int], features: np.ndarray) -> SensitiveAttribute:
-        """All distinct values in ``features`` (records, ...). They are themselves private.
-
-        Raises:
-            ParameterError: a column is not there.
-        """
-        flat = np.asarray(features).reshape(len(features), -1)
-        if any(not 0 <= column < flat.shape[1] for column in columns):
-            raise ParameterError("columns", tuple(columns), f"in 0 to {flat.shape[1] - 1}")
-        return cls(tuple(columns), np.unique(flat[:, list(columns)], axis=0).astype(float))
-
-    @classmethod
-    def jointly(cls, *parts: SensitiveAttribute) -> SensitiveAttribute:
-        """Several attributes at once: every combination of their values.
-
-        Raises:
-            ParameterError: no attribute is given.
-        """
-        if not parts:
-            raise ParameterError("parts", "none", "one or more attributes")
-        rows = [np.concatenate(rows) for rows in itertools.product(*(p.values for p in parts))]
-        return cls(tuple(itertools.chain.from_iterable(p.columns for p in parts)), np.array(rows))

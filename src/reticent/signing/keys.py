@@ -13,7 +13,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from reticent.io.files import open_plain, read_bytes, refuse_no_folder, write_atomic
 from reticent.kernel.errors import ArtifactError, ParameterError
-from reticent.signing import curve25519
 
 PASSPHRASE = "RETICENT_PASSPHRASE"  # noqa: S105 (the name of a variable)
 """The variable of the environment that holds the passphrase of a private key."""
@@ -115,7 +114,7 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
     """The public key in a PEM file.
 
     Raises:
-        ArtifactError: the file is missing or holds no Ed25519 public key, or one that is not to be trusted.
+        ArtifactError: the file is missing or holds no Ed25519 public key.
     """
     try:
         key = serialization.load_pem_public_key(read_bytes(path, _LARGEST))
@@ -123,9 +122,6 @@ def load_public_key(path: Path) -> Ed25519PublicKey:
         raise ArtifactError(f"{path} holds no public key in PEM form") from None
     if not isinstance(key, Ed25519PublicKey):
         raise ArtifactError(f"{path} holds no Ed25519 key")
-    wrong = curve25519.why_not(key.public_bytes_raw())
-    if wrong is not None:
-        raise ArtifactError(f"{path}: the key {wrong}")
     return key
 
 
@@ -145,17 +141,14 @@ def key_id(key: Ed25519PublicKey | str) -> str:
 
 
 def verifies(public_key: str, signature: bytes, message: bytes) -> bool:
-    """Whether ``signature`` is that of a key to trust.
+    """Whether ``signature`` is that of this key.
 
     Args:
         public_key: 64 hexadecimal digits.
         signature: 64 bytes.
     """
-    raw = bytes.fromhex(public_key)
-    if curve25519.why_not(raw) is not None:
-        return False
     try:
-        Ed25519PublicKey.from_public_bytes(raw).verify(signature, message)
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(signature, message)
     except (InvalidSignature, ValueError):
         return False
     return True

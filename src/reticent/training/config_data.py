@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from reticent.data import NAMES
-from reticent.facts.configuration import OWN as OWN
 from reticent.io.models import Closed, Count, Seed, Sha256, Width
+from reticent.records.publication import OWN as OWN
 
 
 class TableConfig(Closed):

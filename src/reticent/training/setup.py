@@ -10,13 +10,17 @@ import torch
 from torch.optim import SGD, Adam, Optimizer
 
 from reticent import data
-from reticent.certificates.document.targets import least_noise
+from reticent.calibration.scale import all_noise
+from reticent.calibration.solve import calibrate
+from reticent.calibration.targets import target_in
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.facts.hidden_steps import TOO_LONG, contraction
 from reticent.facts.plan import OF_A_STAGE, planned_segments, sampler_of
+from reticent.kernel.adversaries import ADVERSARIES
 from reticent.kernel.errors import DataError, ParameterError
 from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.pairs import Neighbouring
 from reticent.training.augmentation import Augmentation
 from reticent.training.config import Clipping, Optimiser, TrainConfig
 from reticent.training.config_data import OWN, DataConfig
@@ -77,7 +81,13 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         return planned
     release = release_of(planned, config.records_per_user)
     contraction = factor_of(config, planned) if config.final_model else None
-    return _planned(config, asked, dataset_size, least_noise(config.target.model_dump(), release, contraction))
+    return _planned(config, asked, dataset_size, _least_noise(config.target.model_dump(), release, contraction))
+
+
+def _least_noise(target: dict[str, Any], run: Mechanism, contraction: float | None) -> float:
+    """The least noise multiplier of the first step with which a run that has noise 1 there meets a target."""
+    wanted, who = target_in(target), ADVERSARIES[str(target["adversary"])].knowing(contraction=contraction)
+    return calibrate(run, all_noise(run), wanted, who, Neighbouring(target["neighbouring"])).value
 
 
 def _planned(config: TrainConfig, asked: dict[str, Any], dataset_size: int, noise: float) -> Settings:

@@ -16,7 +16,7 @@ import reticent as rt
 from reticent import facts
 from reticent.kernel.mechanisms import DPSGD
 from reticent.watching.detectors import closer_looks
-from tests.watching.loops import BY_HAND, Loop, earlier, epsilon, nothing, passes, void
+from tests.watching.loops import BY_HAND, Loop, epsilon, nothing, passes, void
 from tests.watching.programs import BATCH, NOISE, RATE, RECORDS, by_hand, network, private, reading, records, run, wide
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -131,25 +131,6 @@ def remembers(kind=torch.optim.Adam, **options):
         return model, optimizer, loader, criterion
 
     return made
-
-
-def elsewhere():
-    """The state of an optimizer that took one step on all records, without noise."""
-    model, (features, labels) = network(), records().tensors
-    optimizer = torch.optim.Adam(model.parameters())
-    nn.functional.cross_entropy(model(features), labels).backward()
-    optimizer.step()
-    return optimizer.state_dict()
-
-
-def momentum_written(toy):
-    for state in toy.optimizer.state.values():
-        state["momentum_buffer"].add_(1.0)
-
-
-def with_a_past(toy):
-    toy.optimizer.original_optimizer = torch.optim.Adam(toy.model.parameters(), lr=0.1)
-    toy.inner.load_state_dict(elsewhere())
 
 
 def to_and_fro(toy):
@@ -286,20 +267,10 @@ LOOPS = {
         enters=lambda toy: toy.inner.register_step_post_hook(lambda *_: by_data(toy.bare)), errors=WRITTEN
     ),
     "momentum": Loop(made=remembers(torch.optim.SGD, momentum=0.9)),
-    "gradients that are put into the momentum": Loop(
-        made=remembers(torch.optim.SGD, momentum=0.9), after=at(2, momentum_written), errors=WRITTEN
-    ),
     "its own state that is saved and loaded": Loop(
         made=remembers(), after=lambda toy: toy.optimizer.load_state_dict(copy.deepcopy(toy.optimizer.state_dict()))
     ),
-    "a state of another training between two watches": Loop(
-        made=earlier(lambda made: made[1].load_state_dict(elsewhere()), remembers()), draws=True, errors=WRITTEN
-    ),
-    "a state of another training between two entries": Loop(
-        made=remembers(), entries=2, away=lambda toy: toy.optimizer.load_state_dict(elsewhere()), errors=WRITTEN
-    ),
     "a state that is forgotten": Loop(made=remembers(), after=at(2, lambda toy: toy.optimizer.state.clear())),
-    "an optimizer with a past that is put inside": Loop(after=at(2, with_a_past), errors=WRITTEN),
     "an optimizer that comes back": Loop(made=remembers(), before=to_and_fro, beside=True),
     "another optimizer inside": Loop(
         after=at(2, adam_inside), ledger={"environment.optimiser": ("DPOptimizer", "Adam")}, ran={"steps": 6}

@@ -153,21 +153,18 @@ def late(self):
     half(self) if self.taken == 11 else OWN["add_noise"](self)
 
 
-def adds(optimizer, by_data=False):
+def adds(optimizer):
     """A hook that adds the sum without noise once more."""
 
     def add(*_):
         for p in optimizer.params:
-            if by_data:
-                p.grad.data.add_(p.summed_grad.view_as(p))
-            else:
-                p.grad = p.grad + p.summed_grad.view_as(p)
+            p.grad = p.grad + p.summed_grad.view_as(p)
 
     return add
 
 
-def at_step(optimizer, **how):
-    optimizer.original_optimizer.register_step_pre_hook(adds(optimizer, **how))
+def at_step(optimizer):
+    optimizer.original_optimizer.register_step_pre_hook(adds(optimizer))
 
 
 def at_noise(optimizer):
@@ -189,17 +186,11 @@ def of_processes(mode, clipping):
     return private(model=DifferentiallyPrivateDistributedDataParallel(network()), mode=mode, clipping=clipping)
 
 
-def enlarge_sums(toy):
-    for p in toy.optimizer.params:
-        p.summed_grad.mul_(10.0)
-
-
-def by_parts(before=nothing, after=nothing):
-    """The parts of a step one by one, and what is done before the noise and after it."""
+def by_parts(after=nothing):
+    """The parts of a step one by one, and what is done after the noise."""
 
     def step(toy):
         toy.optimizer.clip_and_accumulate()
-        before(toy)
         toy.optimizer.add_noise()
         after(toy)
         toy.optimizer.scale_grad()
@@ -250,13 +241,10 @@ LOOPS = {
     "draws of another generator": Loop(made=of_generator, errors=UNKNOWN),
     "frozen between the backward pass and the step": Loop(before=thawed, between=frozen, errors=CHANGED),
     "a sum that waits": Loop(batches=in_parts(8)),
-    "a sum that waits and is enlarged": Loop(batches=in_parts(8), after=enlarge_sums, errors=CHANGED),
     "the sum again at the step": Loop(made=having(at_step), errors=CHANGED),
-    "the sum again at the step by data": Loop(made=having(partial(at_step, by_data=True)), errors=CHANGED),
     "the sum again at the step, late": Loop(enters=lambda toy: at_step(toy.optimizer), errors=CHANGED),
     "the sum again at the noise": Loop(made=having(at_noise), errors=CHANGED),
     "the parts of a step one by one": Loop(update=by_parts(), ran={"noise_multiplier": NOISE}),
-    "a sum that is enlarged before its noise": Loop(update=by_parts(before=enlarge_sums), errors=CHANGED),
     "the sum again before the division": Loop(
         update=by_parts(after=lambda toy: adds(toy.optimizer)()), errors=CHANGED | UNKNOWN
     ),
@@ -269,7 +257,7 @@ LOOPS |= {
     )
     for mode in ("hooks", "functorch")
 }
-IN_GHOST = "frozen between the backward pass and the step", "a sum that waits", "a sum that waits and is enlarged"
+IN_GHOST = "frozen between the backward pass and the step", "a sum that waits"
 LOOPS |= {f"{name}, ghost": LOOPS[name].but(made=partial(private, mode="ghost")) for name in IN_GHOST}
 KINDS = {"flat": {}, "ghost": {"mode": "ghost"}, "per layer": {"clipping": "per_layer"}}
 LOOPS |= {

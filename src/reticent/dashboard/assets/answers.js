@@ -1,7 +1,7 @@
 // Asks the server and shows what comes back: pieces of the page, pictures, files. Computes nothing about privacy.
 (function () {
   "use strict";
-  const PAUSES = { proof: 250, open: 4000 };  // milliseconds without a change before more is asked; the rest follows at once
+  const PAUSES = { proof: 250 };  // milliseconds without a change before more is asked; the rest follows at once
   const PLOTLY = "_dash-component-suites/plotly/package_data/plotly.min.js";
   const ATTRIBUTES = { className: "class", colSpan: "colspan", tabIndex: "tabindex", htmlFor: "for" };
   const KEPT = ["title", "scope", "id", "href", "value", "max", "type", "open"];

@@ -6,7 +6,6 @@ other file names one: whoever asks something asks a trait or a method.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +25,6 @@ from reticent.kernel.text import Short, nearest, one_of, stated
 
 LOADER = "Let reticent train, or watch a loader of Opacus: the ledger then shows it. Else read the loader's code."
 """What to do where nobody saw how batches are drawn."""
-_IMPOSSIBLE = 60.0
-"""Batches that a fair draw shows with probability below e^-60 were drawn otherwise."""
 _RARE = 1e-6  # probability that some batch of the run is larger than what is called the largest
 
 
@@ -253,10 +250,6 @@ class Sampler(Choice, Short, ABC):
         """The same before batches are cut."""
         return self.largest_batch(run)
 
-    def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
-        """What is wrong with these sizes of batches, one after the other, if they cannot have been drawn so."""
-        return None
-
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
         """An endless stream of batches: increasing positions in ``range(records)``.
 
@@ -379,15 +372,3 @@ def batch_within(size: int | None, records: int) -> int:
 def permutations(source: Uniform, size: int) -> Iterator[np.ndarray]:
     """Endless. Sorting independent uniform keys: ties have probability below size^2 2^-53."""
     return (np.argsort(source.uniform(size), kind="stable") for _ in count())
-
-
-def not_by_coins(drawn: int, expected: float, rate: float) -> bool:
-    """Whether independent coins show this many records with probability below 2 e^-60, by Bernstein's inequality.
-
-    Args:
-        drawn: records in all batches.
-        expected: their expected number.
-        rate: of each coin.
-    """
-    spread = 2.0 * _IMPOSSIBLE * expected * (1.0 - rate)
-    return abs(drawn - expected) > math.sqrt(spread + (_IMPOSSIBLE / 3.0) ** 2) + _IMPOSSIBLE / 3.0 + 1e-6 * expected

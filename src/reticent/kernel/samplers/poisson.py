@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, ClassVar
@@ -20,7 +20,6 @@ from reticent.kernel.samplers.base import (
     Sampler,
     Uniform,
     by_coins,
-    not_by_coins,
     of_draws,
     rarely_exceeded,
 )
@@ -71,10 +70,6 @@ class Poisson(Sampler):
 
     def largest_batch(self, run: Run) -> int:
         return rarely_exceeded(run, run.sample_rate)
-
-    def impossible(self, sizes: Sequence[int], records: int, sample_rate: float) -> str | None:
-        wrong = not_by_coins(sum(sizes), sample_rate * records * len(sizes), sample_rate)
-        return f"are not those of a sample rate of {sample_rate:g}" if wrong else None
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
         """By the rate; batches may be empty."""

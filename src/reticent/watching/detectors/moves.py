@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from operator import attrgetter, is_
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -21,59 +19,12 @@ from reticent.watching.detectors.mixed_outputs import tensors_in
 from reticent.watching.detectors.weights import Weights
 from reticent.watching.models import bare, entrance, fingerprint, living
 
-_LEFT: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
-"""What each optimizer remembered when its last watch ended."""
-
 _MOST_WRITES = 4
 """Writes to one parameter that may belong to one update of a loop without an optimizer."""
 
 
 _FORWARDS_FIRST, _FORWARD_EVERY = 16, 8
 """Forward passes after which the weights are looked at, and every so many of the later ones."""
-
-
-_VERSION = attrgetter("_version")
-
-
-class Memory:
-    """The state of one optimizer, such as momentum, as it was when somebody last said ``keep``.
-
-    Gradients that were put in there move the weights in the next step, without noise.
-    """
-
-    def __init__(self) -> None:
-        self._tensors: list[torch.Tensor] | None = None
-        self._versions: list[int] = []
-        self.full = False
-        """Whether there was anything to remember."""
-
-    def keep(self, optimizer: Any) -> None:
-        """Take the state as it is now for what the optimizer wrote."""
-        self._tensors = tensors = _tensors(optimizer) if optimizer.state else []
-        self._versions, self.full = list(map(_VERSION, tensors)), bool(tensors)
-
-    def written(self, optimizer: Any) -> bool:
-        """Whether it holds other values now. Where all are gone or zero, nothing was put in."""
-        were = self._tensors
-        if were is None or not optimizer.state:
-            return False
-        now = _tensors(optimizer)
-        same = len(now) == len(were) and all(map(is_, now, were))
-        if same and list(map(_VERSION, now)) == self._versions:
-            return False
-        return any(bool(t.any()) for t in now) and not self._equal(now)
-
-    def _equal(self, now: list[torch.Tensor]) -> bool:
-        """Whether other tensors hold the same values, as those of a checkpoint that was just saved."""
-        were = self._tensors or []
-        if len(now) != len(were) or list(map(_VERSION, were)) != self._versions:
-            return False
-        return all(map(torch.equal, now, were))
-
-
-def _tensors(optimizer: Any) -> list[torch.Tensor]:
-    states = [state for state in optimizer.state.values() if isinstance(state, dict)]
-    return [value for state in states for value in state.values() if isinstance(value, torch.Tensor)]
 
 
 def has_stepped(optimizer: Any) -> bool:
@@ -95,21 +46,19 @@ class Moves(Detector):
 
     Seen: writes around each step, and after the first 16 forward passes and one in eight later ones: of large tensors
     torch's count of writes; the identity of each object, its place in memory, all values of small tensors, and in large
-    ones at least one value of each row, others after every fourth step. The optimizer's momentum and moments, by
-    torch's count of writes: after each step and before the next, also across watches; an optimizer that is exchanged
-    inside the private one is followed. At the end whether all weights are finite, and SHA-256 of what
+    ones at least one value of each row, others after every fourth step; an optimizer that is exchanged inside the
+    private one is followed. At the end whether all weights are finite, and SHA-256 of what
     ``safetensors.torch.save_file`` writes for the model that the program built, without the wrappers of Opacus
     (``model._module.state_dict()``) and ``torch.compile``. Learning rates that follow a metric: torch's
     ``ReduceLROnPlateau``, if one that was asked is still there when the watch ends.
 
     Not seen: weights that are changed by ``.data`` after the forward pass and restored before the step, or around
     single forward passes that are not looked at; values of a large tensor that are not among those compared, if they
-    are written by ``.data`` and no later step compares them; the optimizer's state, if it is written by ``.data``, lies
-    deeper than in tensors of its own or in an optimizer inside it, or if another process passed it on with the weights
-    of a ledger; without an optimizer, writes that torch does not count, which cannot be told from updates; a learning
-    rate, a clip norm, a noise multiplier, a stopping time or a schedule that is set by hand from these records, as from
-    their loss or their norms; a learning rate that followed a ``ReduceLROnPlateau`` that is gone when the watch ends,
-    as one made in a function.
+    are written by ``.data`` and no later step compares them; what is written to the optimizer's state, such as its
+    momentum, after the watch began; without an optimizer, writes that torch does not count, which cannot be told from
+    updates; a learning rate, a clip norm, a noise multiplier, a stopping time or a schedule that is set by hand from
+    these records, as from their loss or their norms; a learning rate that followed a ``ReduceLROnPlateau`` that is gone
+    when the watch ends, as one made in a function.
 
     Attributes:
         taken: steps of the optimizer.
@@ -126,7 +75,6 @@ class Moves(Detector):
         """Steps that have begun and not ended: one may go on in that of a base class, with the same gradients."""
         self._usual: tuple[tuple[int, bool], ...] = ()
         self._steered: list[Any] = []
-        self._memory = Memory()
 
     def attach(self) -> Undos:
         """Follow the weights from now on."""
@@ -142,9 +90,6 @@ class Moves(Detector):
         if self._optimizer is not None:
             self._hold()
             yield self._let_go
-            if self._memory.written(self._inner):
-                self._found(facts.WEIGHTS_CHANGED)
-            self._memory.keep(self._inner)
             yield self._look_at_schedules
         yield register_optimizer_step_pre_hook(self.hook(self._before_any)).remove
 
@@ -163,22 +108,9 @@ class Moves(Detector):
         if any(one is mine for one in asked for mine in self._steered):
             self._found(facts.METRIC_SCHEDULE)
 
-    def _remember(self) -> None:
-        """What an optimizer that is put inside remembers must come from steps that were watched."""
-        known = _LEFT.get(self._inner)
-        if known.written(self._inner) if known is not None else has_stepped(self._inner):
-            self._found(facts.WEIGHTS_CHANGED)
-        self._memory = known if known is not None else Memory()
-        self._memory.keep(self._inner)
-
     def _let_go(self) -> None:
         self._before.remove()
         self._after.remove()
-
-    def go_on(self) -> None:
-        """The loop continues one whose watch has ended."""
-        if self._optimizer is not None:
-            self._memory = _LEFT.get(_inside(self._optimizer), self._memory)
 
     def after_noise(self) -> None:
         """No step has begun; one that an error of the program ended is over."""
@@ -204,8 +136,6 @@ class Moves(Detector):
     def left(self, complete: bool) -> None:
         """The weights are those of the last step, and numbers; each step that moved them was recorded."""
         by_hand = self._optimizer is None
-        if self._inner is not None:
-            _LEFT[self._inner] = self._memory
         if not by_hand and not self._loop.private and self.taken > self._loop.count:
             self._found(facts.UNRECORDED_STEPS)
         if complete:
@@ -291,15 +221,13 @@ class Moves(Detector):
                 after.move_to_end(self._after.id, last=False)
         elif optimizer is _inside(self._optimizer):  # the program exchanged it
             self._let_go()
-            _LEFT[self._inner] = self._memory
             self._hold()
-            self._remember()
 
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._steps_within = self._steps_within + 1 if self._nests else 1
         if self._steps_within > 1:  # a part of a step, before which all was looked at
             return
-        if self._weights.written() or (optimizer.state and self._memory.written(optimizer)):
+        if self._weights.written():
             self._found(facts.WEIGHTS_CHANGED)
         self._tell_before()
         self._stepping = len(args) < 2 and not kwargs  # a closure may do anything
@@ -311,8 +239,6 @@ class Moves(Detector):
         self.taken += 1
         self._stepping = False
         self._weights.keep()
-        if optimizer.state or self._memory.full:
-            self._memory.keep(optimizer)
         self._tell_after()
 
     def steps(self, optimizer: Any) -> bool:

@@ -1,7 +1,7 @@
 """Whether the noise that an optimizer states was added, and is what moved the weights.
 
 Each step: the noisy gradients were not replaced by others, by torch's count of writes. In the first steps and in each
-that is measured: what is released is the sum and noise that torch drew, as much as is stated, and no value was changed.
+that is measured: what is released is the sum and noise that torch drew, as much as is stated.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class NoisyGradients(Detector):
 
     Seen: that nobody writes to the noisy gradients, and that the optimizer steps with them and with no others.
 
-    Not seen: an optimizer of the program's own, inside Opacus's, that reads other gradients than the noisy ones, such
-    as ``grad_sample``, and leaves ``.grad`` as it is.
+    Not seen: what is written to them by ``.data``; an optimizer of the program's own, inside Opacus's, that reads other
+    gradients than the noisy ones, such as ``grad_sample``, and leaves ``.grad`` as it is.
 
     Attributes:
         kept: parameters whose noisy gradients are released.
@@ -43,13 +43,11 @@ class NoisyGradients(Detector):
 
     def __init__(self, loop: Loop) -> None:
         super().__init__(loop)
-        self._armed = self._close = self._measured = False
-        """Whether noise was added for the step that comes; whether gradients are compared before they are divided, too,
-        and their values as well as writes."""
+        self._armed = self._close = False
+        """Whether noise was added for the step that comes; whether gradients are compared before they are divided."""
         self.kept: list[Any] = []
         self._grads: list[torch.Tensor] = []
         self._versions: list[int] = []
-        self._values: list[torch.Tensor] = []
 
     def attach(self) -> Undos:
         """Several processes add their gradients up between the noise and the step."""
@@ -58,7 +56,7 @@ class NoisyGradients(Detector):
 
     def on_noise(self, step: Step) -> None:
         """How closely the step is looked at."""
-        self._close, self._measured = step.close or step.measured, step.measured
+        self._close = step.close or step.measured
 
     def after_noise(self) -> None:
         """Noise lies in the gradients for a step that has not begun."""
@@ -94,19 +92,16 @@ class NoisyGradients(Detector):
                 kept.append(p)
                 grads.append(grad)
         self.kept, self._grads, self._versions = kept, grads, list(map(_VERSION, grads))
-        self._values = [grad.detach().clone() for grad in grads] if self._measured else []
 
     def _changed(self) -> bool:
         """Whether there are others now, or one that got no noise."""
-        kept, grads, versions, values = self.kept, self._grads, self._versions, self._values
-        self.kept, self._grads, self._versions, self._values = [], [], [], []
+        kept, grads, versions = self.kept, self._grads, self._versions
+        self.kept, self._grads, self._versions = [], [], []
         now = self._params()
         same = len(now) == len(kept) and all(map(is_, now, kept))
         if not same and _bare(now, kept):
             return True
-        if not all(map(is_, map(_GRAD, kept), grads)) or list(map(_VERSION, grads)) != versions:
-            return True
-        return bool(values) and not all(map(_equal, grads, values))
+        return not all(map(is_, map(_GRAD, kept), grads)) or list(map(_VERSION, grads)) != versions
 
     def _params(self) -> list[Any]:
         return [p for group in self._optimizer.param_groups for p in group["params"]]

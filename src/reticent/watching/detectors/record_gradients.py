@@ -11,11 +11,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import torch
 
-from reticent import facts
 from reticent.watching.detectors.base import Detector, Loop, Step, Undos
 from reticent.watching.detectors.clipping import Clipping
 from reticent.watching.events import Backward, hooks_of
@@ -28,49 +27,42 @@ _MOST_PARTS = 64
 _RELATIVE, _OF_HALVES = 1e-4, 1e-2
 
 
-_KEPT: WeakKeyDictionary[Any, list[tuple[Any, Any, int]]] = WeakKeyDictionary()
-"""Of each optimizer that is not watched now the sums that wait, each with its parameter and torch's count of writes."""
-
-
 class RecordGradients(Detector):
-    """Gradients of single records, or their clipped sum, that the program changes.
+    """Gradients of single records that the program changes.
 
     Kind: clipping and gradients of single records.
 
-    Seen: the gradients from Opacus's backward pass to the clipping, and their clipped sum from there to the noise: in
-    the first steps, in one of sixteen later ones, and where noise is measured. A copy, and the mean over views of each
+    Seen: the gradients from Opacus's backward pass to the clipping: in the first steps, in one of sixteen later ones,
+    and where noise is measured. A copy, and the mean over views of each
     record, are no change. Others make the clipping unknown, unless it is declared (``clipping="flat"``); so does a hook
     of the program that gives other gradients in the backward pass. What the program takes by itself
     (``grad_sample_mode="no_op"``) is declared.
 
-    Not seen: changes in few later steps, or with expanded weights (writes to a sum that waits for other parts of its
-    batch are always seen); gradients of a pass that begins with ``torch.autograd.backward``, or in another thread than
-    the forward pass; records that are mixed in the backward pass by a hook of a tensor or by an ``autograd.Function``,
-    or by hooks that were hung into a layer after the watch began.
+    Not seen: what is written to the clipped sum; changes in few later steps, or with expanded weights; gradients of a
+    pass that begins with ``torch.autograd.backward``, or in another thread than the forward pass; records that are
+    mixed in the backward pass by a hook of a tensor or by an ``autograd.Function``, or by hooks that were hung into a
+    layer after the watch began.
     """
 
     of_opacus = True
 
     def __init__(self, loop: Loop) -> None:
         super().__init__(loop)
-        self._looks = self._exact = self._looked = False
-        """Whether the gradients that come next are looked at, at their values too; and whether the last ones were."""
+        self._looks = self._exact = False
+        """Whether the gradients that come next are looked at, and at their values too."""
         self._passes = Backward(lambda _loss, _each: None, self.guarded(self.gave))
         self._left: dict[Any, deque[tuple[Any, int, torch.Tensor | None]]] | None = None
         """Of each parameter, what Opacus left since the last clipping: the object, its count of writes, its marks."""
-        self._sums: list[tuple[Any, Any, int]] = []
-        """Sums that wait for further batches of their step, each with its parameter and torch's count of writes."""
 
     def attach(self) -> Undos:
         """Look at the first gradients, and at hooks of the program that give others."""
-        self._looked, takers, changed = False, takers_of(self._model), self._loop.of(Clipping).not_by_opacus
+        takers, changed = takers_of(self._model), self._loop.of(Clipping).not_by_opacus
         self._takes = bool(takers) and not self._loop.ghost
         if self._takes:
             self._look(exact=True)
         if taken_by_the_program(self._model, takers):
             self._loop.of(Clipping).of_the_program()
-        self._sums = _KEPT.pop(self._optimizer, self._sums)
-        yield self._ends
+        yield self._leave
         yield entrance(self._model).register_forward_hook(self.hook(self._gives)).remove
         yield hooks_of(bare(self._model), lambda hook: hasattr(owner_of(hook), _TAKERS[1]), changed)
 
@@ -85,11 +77,6 @@ class RecordGradients(Detector):
             exact: at their values too, which takes a pass over them; without, a change leads to such a look.
         """
         self._looks, self._exact = True, exact or self._exact
-
-    def _ends(self) -> None:
-        """What waits for its step is compared by the next watch of this optimizer."""
-        self._leave()
-        _KEPT[self._optimizer] = self._sums
 
     def _leave(self) -> None:
         """Look no more."""
@@ -108,33 +95,14 @@ class RecordGradients(Detector):
                 parts.append((ref(newest), newest._version, _marks(newest) if self._exact else None))
 
     def on_clip(self, size: int | None, batches: int) -> None:
-        """What is clipped must be what Opacus left; nobody wrote to sums since."""
-        self._look_at_sums()
-        self._looked = self._looks
-        if self._looked:
+        """What is clipped must be what Opacus left."""
+        if self._looks:
             self._compare()
 
-    def after_clip(self) -> None:
-        """Nobody may write to the sum of a batch, while it waits for others or at all."""
-        optimizer = self._optimizer
-        if self._looked or optimizer._check_skip_next_step(pop_next=False):
-            waits = [(p, p.summed_grad) for p in optimizer.params if p.summed_grad is not None]
-            self._sums = [(p, found, found._version) for p, found in waits]
-
     def on_noise(self, step: Step) -> None:
-        """Nobody wrote to the sum. Gradients are looked at where noise is measured, and now and then."""
-        self._look_at_sums()
+        """Gradients are looked at where noise is measured, and now and then."""
         if self._takes and (step.measured or step.close):
             self._look(exact=step.measured)
-
-    def after_noise(self) -> None:
-        """What becomes of the sum now reaches no weight, also where nobody could look before."""
-        self._sums = []
-
-    def _look_at_sums(self) -> None:
-        sums, self._sums = self._sums, []
-        if any(p.summed_grad is not found or found._version != version for p, found, version in sums):
-            self._found(facts.CHANGED_GRADIENTS)
 
     def _compare(self) -> None:
         """They are about to be clipped."""

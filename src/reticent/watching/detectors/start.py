@@ -106,8 +106,6 @@ class Start(Detector):
             self._found(facts.STEPS_BEFORE)  # that no ledger knows; their momentum moves new random weights too
         elif before is None:
             _BEGAN.setdefault(self._model, set()).add(now)
-        if before is not None:
-            self._loop.of(Moves).go_on()
         self.begun = True
 
     def left(self, complete: bool) -> None:
