@@ -1,0 +1,78 @@
+(* keys: ZHU2022:Theorem 11, ZHU2022:Proposition 30 *)
+(* Poisson sampling, with and without the target: the dominating pair, mixed with the sampling rate, in both orders. *)
+From mathcomp Require Import all_ssreflect all_algebra.
+From reticent Require Import laws.
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+Import Order.TTheory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+Section Poisson.
+Variable R : realFieldType.
+Implicit Types Y Z I : finType.
+
+(* The probability of the batch S, where record i joins with probability q i. *)
+Definition batch I (q : I -> R) (S : {set I}) := \prod_i (if i \in S then q i else 1 - q i).
+
+(* A release of one batch M S, averaged over batches of the other records. *)
+Definition sampled I Y (q : I -> R) (M : {set I} -> Y -> R) (y : Y) := \sum_(S : {set I}) batch q S * M S y.
+
+Lemma batch_ge0 I (q : I -> R) S : (forall i, 0 <= q i <= 1) -> 0 <= batch q S.
+Proof.
+by move=> q01; apply: prodr_ge0 => i _; case/andP: (q01 i) => q0 q1; case: ifP => // _; rewrite subr_ge0.
+Qed.
+
+(* One batch: with the same others, the target joins with probability p. *)
+Lemma one_batch Y Z p (M M' : Y -> R) (P Q : Z -> R) :
+  0 <= p <= 1 -> law M -> law M' -> law P -> law Q -> dominated M M' P Q ->
+  dominated M (mixed p M M') P (mixed p P Q).
+Proof.
+move=> _ lM lM' lP lQ dom x _.
+have E (T : finType) (C D : T -> R) : delta x C (mixed p C D) = gain p (x - (1 - p)) C D.
+  by apply: eq_bigr => y _; congr (Num.max _ 0); rewrite /mixed [(x - _) * _]mulrBl opprB addrA [p * _ + _]addrC.
+by rewrite !E; apply: dominated_gain.
+Qed.
+
+Lemma delta_averaged I Y (w : {set I} -> R) (M M' : {set I} -> Y -> R) x c :
+  (forall S, 0 <= w S) -> (forall S, delta x (M S) (M' S) <= c) -> \sum_S w S = 1 ->
+  delta x (fun y => \sum_S w S * M S y) (fun y => \sum_S w S * M' S y) <= c.
+Proof.
+move=> w0 le_c w1; rewrite -[leRHS]mul1r -w1 big_distrl /=.
+apply: (@le_trans _ _ (\sum_S w S * delta x (M S) (M' S))); last first.
+  by apply: ler_sum => S _; rewrite ler_wpmul2l.
+under [leRHS]eq_bigr do rewrite big_distrr /=.
+rewrite exchange_big; apply: ler_sum => y _ /=.
+rewrite big_distrr /= -sumrB le_maxl; apply/andP; split; last first.
+  by apply: sumr_ge0 => S _; rewrite mulr_ge0 // le_maxr lexx orbT.
+by apply: ler_sum => S _; rewrite mulrCA -mulrBr ler_wpmul2l // le_maxr lexx.
+Qed.
+
+Lemma batch_sum I (q : I -> R) : \sum_(S : {set I}) batch q S = 1.
+Proof.
+rewrite (reindex (fun f : {ffun I -> bool} => [set i | f i])) /=; last first.
+  exists (fun S : {set I} => [ffun i => i \in S]) => [f _|S _]; first by apply/ffunP=> i; rewrite ffunE inE.
+  by apply/setP=> i; rewrite inE ffunE.
+transitivity (\prod_(i : I) \sum_(b : bool) (if b then q i else 1 - q i)).
+  by rewrite bigA_distr_bigA; apply: eq_bigr => f _; apply: eq_bigr => i _; rewrite inE.
+by apply: big1 => i _; rewrite big_bool /= addrC subrK.
+Qed.
+End Poisson.
+
+(* M S is the law of the release of the batch S of others, M' S that of the same batch and the target. *)
+Theorem poisson_add_and_remove (R : realFieldType) (I Y Z : finType) (q : I -> R) (p : R)
+    (M M' : {set I} -> Y -> R) (P Q : Z -> R) :
+  (forall i, 0 <= q i <= 1) -> 0 <= p <= 1 -> law P -> law Q -> (forall S, law (M S) /\ law (M' S)) ->
+  (forall S, dominated (M S) (M' S) P Q) ->
+  let absent := sampled q M in
+  let present := sampled q (fun S => mixed p (M S) (M' S)) in
+  dominated absent present P (mixed p P Q) /\ dominated present absent (mixed p P Q) P.
+Proof.
+move=> q01 p01 lP lQ lM dom absent present.
+have one S : dominated (M S) (mixed p (M S) (M' S)) P (mixed p P Q) by case: (lM S) => ? ?; exact: one_batch.
+have b0 S : 0 <= batch q S by exact: batch_ge0.
+split=> x x0; apply: delta_averaged (batch_sum q) => // S; first exact: one.
+case: (lM S) => lS lS'; apply: dominated_exchanged => //; exact: mixed_law.
+Qed.
+
+Print Assumptions poisson_add_and_remove.
