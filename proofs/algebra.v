@@ -1,4 +1,4 @@
-(* Identities of commutative rings, and means over finitely many outcomes: the inequality of Cauchy and Schwarz. *)
+(* Identities of commutative rings; means and inner products: the inequality of Cauchy and Schwarz. *)
 From Coq Require Import Ring.
 From mathcomp Require Import all_ssreflect all_algebra.
 Set Implicit Arguments.
@@ -63,11 +63,14 @@ Proof. by_ring. Qed.
 
 Lemma variance (a : R) : a + (a ^+ 2 - a * a *+ 2) = a * (1 - a).
 Proof. by_ring. Qed.
+
+Lemma head_terms (a b u u' v v' : R) : a * (b * (u * u' * (v * v'))) = a * (u * v) * (b * (u' * v')).
+Proof. by_ring. Qed.
 End Identities.
 
 Section Means.
 Variable R : realFieldType.
-Implicit Types Y : finType.
+Implicit Types Y I : finType.
 
 (* The mean of f with weights w. *)
 Definition mean Y (w f : Y -> R) := \sum_y w y * f y.
@@ -87,5 +90,16 @@ have E y : \sum_z w y * w z * (f y * g z - f z * g y) ^+ 2 =
 under [RHS]eq_bigr do rewrite E.
 rewrite sumrB big_split sumrMnl -!big_distrl /= mulrnBl mulr2n expr2.
 by congr (_ + _ - _); rewrite mulrC.
+Qed.
+
+Definition dot I (u v : I -> R) := \sum_i u i * v i.
+
+Lemma dot_square_ge0 I (u : I -> R) : 0 <= dot u u.
+Proof. by apply: sumr_ge0 => i _; rewrite -expr2 sqr_ge0. Qed.
+
+Lemma dot_cauchy_schwarz I (u v : I -> R) : dot u v ^+ 2 <= dot u u * dot v v.
+Proof.
+have E (a b : I -> R) : dot a b = mean (fun=> 1) (fun i => a i * b i) by apply: eq_bigr => i _; rewrite mul1r.
+by rewrite !E; apply: cauchy_schwarz => _; exact: ler01.
 Qed.
 End Means.

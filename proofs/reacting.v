@@ -10,14 +10,12 @@ Local Open Scope ring_scope.
 
 Section Moments.
 Variable R : realFieldType.
-Implicit Types U Y I J : finType.
+Implicit Types U Y : finType.
 
 (* The mean under N of the product of the likelihood ratios M / N and M' / N. *)
 Definition overlap Y (N M M' : Y -> R) := \sum_y M y * M' y / N y.
 
 Definition chi_square Y (P1 P0 : Y -> R) := overlap P0 P1 P1 - 1.
-
-Definition dot I (u v : I -> R) := \sum_i u i * v i.
 
 (* n steps without the target: each shows noise, with law N. *)
 Definition absent Y (N : Y -> R) n : run Y n -> R := run_law (fun _ _ => N) n.
@@ -95,7 +93,7 @@ End Moments.
 Arguments absent {R Y} N n _.
 Arguments present {R U Y} w N M p n _.
 
-(* For normal noise the overlap of two shifts g and g' is e^(<g, g'> / s^2), and so kappa is e^(K / s^2). *)
+(* For normal noise the overlap of the shifts g and g' is e^(<g, g'> / s^2), and so kappa is e^(K / s^2). *)
 Theorem reacting_second_moment (R : realFieldType) (U Y : finType) (w : U -> R) (N : Y -> R)
     (M : U -> forall n, run Y n -> Y -> R) (p : R) (kappa : U -> U -> R) :
   law w -> law N -> (forall y, 0 < N y) -> (forall u n h, law (M u n h)) -> 0 <= p <= 1 ->
@@ -129,13 +127,13 @@ Corollary one_direction (R : realFieldType) (U Y I : finType) (w : U -> R) (N : 
     (c : U -> forall n, run Y n -> R) :
   law w -> law N -> (forall y, 0 < N y) -> (forall u n h, law (M u n h)) -> 0 <= p <= 1 ->
   {homo expx : x y / x <= y} -> (forall u n h, 0 <= c u n h <= 1) ->
-  (forall u u' n h, overlap N (M u n h) (M u' n h) =
+  (forall u u' n h, overlap N (M u n h) (M u' n h) <=
      expx (dot (fun i => c u n h * u_ u i) (fun i => c u' n h * u_ u' i))) ->
   forall n, chi_square (present w N M p n) (absent N n) <=
     mean w (fun u => mean w (fun u' => (1 + p ^+ 2 * (expx (Num.max (dot (u_ u) (u_ u')) 0) - 1)) ^+ n)) - 1.
 Proof.
 move=> lw lN N0 lM p01 grows c01 shift; apply: reacting_second_moment => // u u' n h.
-rewrite shift grows //; have [c0 c1] := andP (c01 u n h); have [c0' c1'] := andP (c01 u' n h).
+apply: le_trans (shift u u' n h) _; rewrite grows //; have [c0 c1] := andP (c01 u n h); have [c0' c1'] := andP (c01 u' n h).
 have -> : dot (fun i => c u n h * u_ u i) (fun i => c u' n h * u_ u' i) = c u n h * c u' n h * dot (u_ u) (u_ u').
   by rewrite /dot big_distrr; apply: eq_bigr => i _; rewrite mulrACA.
 rewrite le_maxr; have [k0|k0] := leP 0 (dot (u_ u) (u_ u')).
@@ -149,23 +147,21 @@ Corollary linear_head (R : realFieldType) (U Y I J : finType) (w : U -> R) (N : 
     (v : U -> forall n, run Y n -> J -> R) :
   law w -> law N -> (forall y, 0 < N y) -> (forall u n h, law (M u n h)) -> 0 <= p <= 1 ->
   {homo expx : x y / x <= y} -> (forall u n h, dot (v u n h) (v u n h) <= 1) ->
-  (forall u u' n h, overlap N (M u n h) (M u' n h) =
+  (forall u u' n h, overlap N (M u n h) (M u' n h) <=
      expx (dot (fun ij => u_ u ij.1 * v u n h ij.2) (fun ij => u_ u' ij.1 * v u' n h ij.2))) ->
   forall n, chi_square (present w N M p n) (absent N n) <=
     mean w (fun u => mean w (fun u' => (1 + p ^+ 2 * (expx `|dot (u_ u) (u_ u')| - 1)) ^+ n)) - 1.
 Proof.
 move=> lw lN N0 lM p01 grows v1 shift; apply: reacting_second_moment => // u u' n h.
-rewrite shift grows //.
+apply: le_trans (shift u u' n h) _; rewrite grows //.
 have -> : dot (fun ij => u_ u ij.1 * v u n h ij.2) (fun ij => u_ u' ij.1 * v u' n h ij.2) =
     dot (u_ u) (u_ u') * dot (v u n h) (v u' n h).
   rewrite /dot (sum_then (fun i j => u_ u i * v u n h j * (u_ u' i * v u' n h j))) big_distrl; apply: eq_bigr => i _.
   by rewrite big_distrr; apply: eq_bigr => j _; rewrite mulrACA.
 apply: le_trans (ler_norm _) _; rewrite normrM ler_pimulr //.
 rewrite -(@ler_pexpn2r _ 2) ?nnegrE ?ler01 // expr1n -normrX ger0_norm ?sqr_ge0 //.
-have lift (a b : J -> R) : dot a b = mean (fun=> 1) (fun j => a j * b j) by apply: eq_bigr => j _; rewrite mul1r.
-rewrite lift; apply: le_trans (cauchy_schwarz _ _ _) _ => [_|]; first exact: ler01.
-have square (a : J -> R) : mean (fun=> 1) (fun j => a j ^+ 2) = dot a a by rewrite lift.
-by rewrite !square mulr_ile1 // /dot sumr_ge0 // => j _; rewrite -expr2 sqr_ge0.
+apply: le_trans (dot_cauchy_schwarz _ _) _.
+by rewrite mulr_ile1 // dot_square_ge0.
 Qed.
 
 Print Assumptions reacting_second_moment.
