@@ -66,6 +66,9 @@ Proof. by_ring. Qed.
 
 Lemma head_terms (a b u u' v v' : R) : a * (b * (u * u' * (v * v'))) = a * (u * v) * (b * (u' * v')).
 Proof. by_ring. Qed.
+
+Lemma exchanged_products (f g a b : R) : f * b + g * a - (f * a + g * b) = (g - f) * (a - b).
+Proof. by_ring. Qed.
 End Identities.
 
 Section Means.
