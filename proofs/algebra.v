@@ -1,4 +1,5 @@
-(* Identities of commutative rings; means and inner products: the inequality of Cauchy and Schwarz. *)
+(* title: Means and inner products
+   says: Weighted sums over finitely many places. *)
 From Coq Require Import Ring.
 From mathcomp Require Import all_ssreflect all_algebra.
 Set Implicit Arguments.

@@ -1,5 +1,8 @@
-(* keys: DONG2022:Theorem 3.2 *)
-(* Dominating pairs compose, also where each step reacts to all steps before. *)
+(* title: Composition of dominating pairs
+   keys: DONG2022:Theorem 3.2
+   says: If each step is dominated by a pair, whatever the steps before showed, then all steps together are dominated
+     by the product of these pairs.
+   leaves out: Outcomes that are not finitely many. Steps of several kinds share one type of outcomes. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From reticent Require Import laws.
 Set Implicit Arguments.
@@ -16,11 +19,11 @@ Implicit Types Y Z : finType.
 Lemma two_releases Y Y' Z Z' (A B : Y -> R) (A2 B2 : Y -> Y' -> R) (P Q : Z -> R) (P2 Q2 : Z' -> R) :
   law A -> law B -> law P -> law Q -> law P2 -> law Q2 -> (forall y, law (A2 y) /\ law (B2 y)) ->
   dominated A B P Q -> (forall y, dominated (A2 y) (B2 y) P2 Q2) ->
-  dominated (then_ A A2) (then_ B B2) (then_ P (fun=> P2)) (then_ Q (fun=> Q2)).
+  dominated (followed A A2) (followed B B2) (followed P (fun=> P2)) (followed Q (fun=> Q2)).
 Proof.
 move=> lA lB lP lQ lP2 lQ2 l2 dom dom2 x x0.
 have parts (T T' : finType) (C D : T -> R) (C2 D2 : T -> T' -> R) :
-    delta x (then_ C C2) (then_ D D2) = \sum_y gain (D y) (x * C y) (C2 y) (D2 y).
+    delta x (followed C C2) (followed D D2) = \sum_y gain (D y) (x * C y) (C2 y) (D2 y).
   rewrite /delta /gain (sum_then (fun y z => Num.max (D y * D2 y z - x * (C y * C2 y z)) 0)).
   by apply: eq_bigr => y _; apply: eq_bigr => z _; rewrite mulrA.
 apply: (@le_trans _ _ (\sum_y gain (B y) (x * A y) P2 Q2)).
@@ -46,5 +49,3 @@ have lB m h : law (B m h) by case: (lAB m h).
 have [lP lQ] : law (P n) /\ law (Q n) := lPQ n.
 apply: two_releases => //; try exact: dom; try by apply: run_law_law => // m _; case: (lPQ m).
 Qed.
-
-Print Assumptions composition.

@@ -1,5 +1,9 @@
-(* keys: RETICENT:reacting-information *)
-(* Of R2, the step for linear heads: a head of several outputs shows no more than its columns. *)
+(* title: R2, convexity of heads
+   keys: RETICENT:reacting-information
+   says: A head adds u (x) v, with |v| at most 1. Its overlap is at most what bounds one axis (Q), or the square of what
+     bounds the length of M^T u (N). For convex f a bound of f along each axis bounds it for every M of norm 1.
+   leaves out: All else of R2: Donsker and Varadhan's inequality, the chain rule, the divergence of one step, and that
+     e^(L h) is convex. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From reticent Require Import algebra laws.
 Set Implicit Arguments.
@@ -201,7 +205,3 @@ have [c0|c0] := eqVneq (c j) 0.
 under eq_bigr do rewrite mulrCA.
 rewrite -big_distrr /= ler_wpmul2l ?dot_square_ge0 //; apply: le_C; exact: (along c0).1.
 Qed.
-
-Print Assumptions heads_second_moment.
-Print Assumptions heads_mean_length.
-Print Assumptions heads_convexity.

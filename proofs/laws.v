@@ -1,4 +1,6 @@
-(* Words that the theorems share. R is any ordered field, such as the rational numbers; outcomes are finitely many. *)
+(* title: Words of all theorems
+   says: R is any ordered field, such as the rational or the real numbers. Outcomes are finitely many. The words are
+     those of Python: delta is computed at every x = e^epsilon, in both orders, and pairs are compared by it. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -10,27 +12,29 @@ Section Words.
 Variable R : realFieldType.
 Implicit Types Y Z : finType.
 
+(* The law of an outcome. Outcomes are finitely many. *)
 Definition law Y (P : Y -> R) := (forall y, 0 <= P y) /\ \sum_y P y = 1.
 
 (* delta at epsilon, with x = e^epsilon. P is the law without the target ("absent"), Q the law with it ("present"). *)
 Definition delta Y (x : R) (P Q : Y -> R) := \sum_y Num.max (Q y - x * P y) 0.
 
-(* The release (A, B) is dominated by the pair (P, Q): delta is at most that of the pair at every x >= 0. *)
+(* The release (A, B) is dominated by the pair (P, Q): its delta is at most that of the pair at every x >= 0. This is
+   what accountants compare. *)
 Definition dominated Y Z (A B : Y -> R) (P Q : Z -> R) := forall x, 0 <= x -> delta x A B <= delta x P Q.
 
 (* With probability p the second law, else the first. *)
 Definition mixed Y (p : R) (P Q : Y -> R) (y : Y) := (1 - p) * P y + p * Q y.
 
 (* One release, then another whose laws may depend on the first outcome. *)
-Definition then_ Y Z (P : Y -> R) (P' : Y -> Z -> R) (yz : Y * Z) := P yz.1 * P' yz.1 yz.2.
+Definition followed Y Z (P : Y -> R) (P' : Y -> Z -> R) (yz : Y * Z) := P yz.1 * P' yz.1 yz.2.
 
 (* What n steps released, and its law where each step may react to all steps before. *)
 Fixpoint run Y n : finType := if n is m.+1 then [finType of run Y m * Y] else [finType of unit].
 Fixpoint run_law Y (P : forall n, run Y n -> Y -> R) n : run Y n -> R :=
-  if n is m.+1 then then_ (@run_law Y P m) (P m) else fun=> 1.
+  if n is m.+1 then followed (@run_law Y P m) (P m) else fun=> 1.
 Arguments run_law {Y} P n _.
 
-(* Delta of two laws with weights, which may be negative. *)
+(* Delta with weights for both laws, which may be negative. *)
 Definition gain Y (s t : R) (P Q : Y -> R) := \sum_y Num.max (s * Q y - t * P y) 0.
 
 Lemma gain_scaled Y c s t (P Q : Y -> R) : 0 <= c -> gain (c * s) (c * t) P Q = c * gain s t P Q.
@@ -85,6 +89,24 @@ move=> lA lB lP lQ /(dominated_gain lA lB lP lQ) dom x _.
 by rewrite !delta_gain !(gain_swapped 1 x) // ler_add2l dom.
 Qed.
 
+(* Delta is the best that a test can do: its power less x times its false positive rate. *)
+Lemma delta_of_tests Y x (P Q phi : Y -> R) :
+  (forall y, 0 <= phi y <= 1) -> \sum_y phi y * Q y - x * (\sum_y phi y * P y) <= delta x P Q.
+Proof.
+move=> phi01; rewrite big_distrr -sumrB; apply: ler_sum => y _ /=.
+rewrite mulrCA -mulrBr; have /andP[f0 f1] := phi01 y; have [q|q] := leP 0 (Q y - x * P y).
+  by rewrite ler_pimull.
+by rewrite mulr_ge0_le0 // ltW.
+Qed.
+
+Lemma delta_attained Y x (P Q : Y -> R) :
+  exists2 phi : Y -> R, forall y, 0 <= phi y <= 1 & \sum_y phi y * Q y - x * (\sum_y phi y * P y) = delta x P Q.
+Proof.
+exists (fun y => if 0 <= Q y - x * P y then 1 else 0) => [y|]; first by case: ifP; rewrite ?ler01 ?lexx.
+rewrite big_distrr -sumrB; apply: eq_bigr => y _ /=; rewrite mulrCA -mulrBr.
+by have [q|q] := leP 0 (Q y - x * P y); rewrite ?mul1r ?mul0r.
+Qed.
+
 Lemma mixed_law Y p (P Q : Y -> R) : 0 <= p <= 1 -> law P -> law Q -> law (mixed p P Q).
 Proof.
 case/andP=> p0 p1 [P0 P1] [Q0 Q1]; split=> [y|]; first by rewrite addr_ge0 ?mulr_ge0 ?subr_ge0.
@@ -94,7 +116,7 @@ Qed.
 Lemma sum_then Y Z (F : Y -> Z -> R) : \sum_(yz : Y * Z) F yz.1 yz.2 = \sum_y \sum_z F y z.
 Proof. by rewrite pair_bigA. Qed.
 
-Lemma then_law Y Z (P : Y -> R) (P' : Y -> Z -> R) : law P -> (forall y, law (P' y)) -> law (then_ P P').
+Lemma then_law Y Z (P : Y -> R) (P' : Y -> Z -> R) : law P -> (forall y, law (P' y)) -> law (followed P P').
 Proof.
 move=> [P0 P1] lP'; split=> [[y z]|]; first by rewrite mulr_ge0 //; exact: (lP' y).1.
 rewrite (sum_then (fun y z => P y * P' y z)) -[RHS]P1; apply: eq_bigr => y _.

@@ -1,7 +1,12 @@
-(* keys: ZHU2022:Theorem 11, ZHU2022:Proposition 30 *)
-(* Poisson sampling, with and without the target: the dominating pair, mixed with the sampling rate, in both orders. *)
+(* title: Poisson sampling, add and remove
+   keys: ZHU2022:Theorem 11, ZHU2022:Proposition 30
+   says: Each record joins a batch by its own coin, the target with probability p. M S is the law of what is released
+     of the batch S of others, M' S of the same batch with the target. If (P, Q) dominates these two laws for every S,
+     then the mixed pair dominates the sampled release, in both orders, and so it does over n steps.
+   leaves out: That N(0, s^2) and N(1, s^2) dominate a sum with normal noise to which the target adds at most length 1.
+     With it Theorem 11 becomes Proposition 30. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From reticent Require Import laws.
+From reticent Require Import laws composition.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -57,6 +62,15 @@ transitivity (\prod_(i : I) \sum_(b : bool) (if b then q i else 1 - q i)).
   by rewrite bigA_distr_bigA; apply: eq_bigr => f _; apply: eq_bigr => i _; rewrite inE.
 by apply: big1 => i _; rewrite big_bool /= addrC subrK.
 Qed.
+
+Lemma sampled_law I Y (q : I -> R) (M : {set I} -> Y -> R) :
+  (forall i, 0 <= q i <= 1) -> (forall S, law (M S)) -> law (sampled q M).
+Proof.
+move=> q01 lM; split=> [y|].
+  by apply: sumr_ge0 => S _; rewrite mulr_ge0 ?batch_ge0 //; case: (lM S).
+rewrite exchange_big -(batch_sum q); apply: eq_bigr => S _ /=.
+by rewrite -big_distrr /=; case: (lM S) => _ ->; rewrite mulr1.
+Qed.
 End Poisson.
 
 (* M S is the law of the release of the batch S of others, M' S that of the same batch and the target. *)
@@ -75,4 +89,29 @@ split=> x x0; apply: delta_averaged (batch_sum q) => // S; first exact: one.
 case: (lM S) => lS lS'; apply: dominated_exchanged => //; exact: mixed_law.
 Qed.
 
-Print Assumptions poisson_add_and_remove.
+(* n steps with batches drawn anew, where what is released of a batch may depend on all steps before. *)
+Corollary poisson_run (R : realFieldType) (I Y Z : finType) (q : nat -> I -> R) (p : nat -> R)
+    (M M' : forall n, run Y n -> {set I} -> Y -> R) (P Q : nat -> Z -> R) :
+  (forall n i, 0 <= q n i <= 1) -> (forall n, 0 <= p n <= 1) -> (forall n, law (P n) /\ law (Q n)) ->
+  (forall n h S, law (M n h S) /\ law (M' n h S)) ->
+  (forall n h S, dominated (M n h S) (M' n h S) (P n) (Q n)) ->
+  let absent n h := sampled (q n) (M n h) in
+  let present n h := sampled (q n) (fun S => mixed (p n) (M n h S) (M' n h S)) in
+  let first n (_ : run Z n) := P n in
+  let second n (_ : run Z n) := mixed (p n) (P n) (Q n) in
+  forall n, dominated (run_law absent n) (run_law present n) (run_law first n) (run_law second n) /\
+            dominated (run_law present n) (run_law absent n) (run_law second n) (run_law first n).
+Proof.
+move=> q01 p01 lPQ lM dom absent present first second n.
+have lmix m : law (mixed (p m) (P m) (Q m)) by case: (lPQ m) => *; exact: mixed_law.
+have lA m h : law (absent m h) by apply: sampled_law => // S; case: (lM m h S).
+have lB m h : law (present m h) by apply: sampled_law => // S; case: (lM m h S) => *; exact: mixed_law.
+have one m h : dominated (absent m h) (present m h) (P m) (mixed (p m) (P m) (Q m)) /\
+    dominated (present m h) (absent m h) (mixed (p m) (P m) (Q m)) (P m).
+  by case: (lPQ m) => lP lQ; exact: poisson_add_and_remove.
+split.
+  apply: (composition (P := P) (Q := fun m => mixed (p m) (P m) (Q m))) => [m h|m|m h] //; last by case: (one m h).
+  by split=> //; case: (lPQ m).
+apply: (composition (P := fun m => mixed (p m) (P m) (Q m)) (Q := P)) => [m h|m|m h] //; last by case: (one m h).
+by split=> //; case: (lPQ m).
+Qed.

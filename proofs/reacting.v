@@ -1,5 +1,9 @@
-(* keys: RETICENT:reacting-second-moment *)
-(* R1: the second moment against a hidden direction, where what the record adds may react to everything. *)
+(* title: R1, one direction with any length
+   keys: RETICENT:reacting-second-moment
+   says: The target adds something that reacts to a hidden u and to all steps before. Chi-square is at most a mean over
+     two independent draws of u, and bounds every test. Hidden randomness is a part of u.
+   leaves out: That the overlap of N(g, s^2 I) and N(g', s^2 I) is e^(<g, g'> / s^2): the theorem assumes bounds on
+     overlaps. The mean for u uniform on the sphere; delta by Scarf's inequality. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From reticent Require Import algebra laws.
 Set Implicit Arguments.
@@ -49,7 +53,7 @@ move=> N0 lN lAB le_b b0; elim: n => [|n IHn].
   by rewrite /overlap /absent /= big_const card_unit /= addr0 expr0 mulr1 divr1.
 have lA m h : law (A m h) by case: (lAB m h).
 have lB m h : law (B m h) by case: (lAB m h).
-rewrite exprS /overlap /absent /= /then_.
+rewrite exprS /overlap /absent /= /followed.
 set F := fun h y => run_law A n h * A n h y * (run_law B n h * B n h y) / (run_law (fun _ _ => N) n h * N y).
 rewrite (sum_then F).
 have E h : \sum_y F h y =
@@ -65,30 +69,6 @@ apply: (@le_trans _ _ (\sum_h run_law A n h * run_law B n h / run_law (fun _ _ =
 by rewrite -big_distrl /= mulrC ler_wpmul2l.
 Qed.
 
-(* A test with rates a under P0 and b under P1. *)
-Lemma chi_square_bounds_tests Y (P0 P1 phi : Y -> R) :
-  (forall y, 0 < P0 y) -> law P0 -> law P1 -> (forall y, 0 <= phi y <= 1) ->
-  (mean P1 phi - mean P0 phi) ^+ 2 <= chi_square P1 P0 * (mean P0 phi * (1 - mean P0 phi)).
-Proof.
-move=> P0_gt0 [P0_ge0 sum0] [_ sum1] phi01; set a := mean P0 phi.
-have ne y : P0 y != 0 by rewrite gt_eqF.
-have -> : mean P1 phi - a = mean P0 (fun y => (P1 y / P0 y - 1) * (phi y - a)).
-  rewrite {2}/mean (eq_bigr (fun y => P1 y * phi y - P0 y * phi y - (P1 y - P0 y) * a)).
-    by rewrite !sumrB -big_distrl sumrB /= sum0 sum1 subrr mul0r subr0.
-  by move=> y _; rewrite mulrA mulrBr mulr1 [P0 y * _]mulrC divfK // mulrBr mulrBl.
-apply: le_trans (cauchy_schwarz _ _ P0_ge0) _.
-have <- : mean P0 (fun y => (P1 y / P0 y - 1) ^+ 2) = chi_square P1 P0.
-  rewrite /mean (eq_bigr (fun y => P1 y * P1 y / P0 y - (P1 y *+ 2 - P0 y))).
-    by rewrite sumrB sumrB sumrMnl sum0 sum1 mulr2n addrK.
-  by move=> y _; rewrite ratio_square ?divff.
-rewrite ler_wpmul2l //; first by apply: sumr_ge0 => y _; rewrite mulr_ge0 ?sqr_ge0.
-apply: (@le_trans _ _ (\sum_y (P0 y * phi y + (P0 y * a ^+ 2 - P0 y * phi y * a *+ 2)))).
-  apply: ler_sum => y _; case/andP: (phi01 y) => f0 f1.
-  have -> : P0 y * (phi y - a) ^+ 2 = P0 y * phi y ^+ 2 + (P0 y * a ^+ 2 - P0 y * phi y * a *+ 2).
-    by rewrite moved_square mulrDr mulrBr mulrnAr [P0 y * (phi y * a)]mulrA.
-  by rewrite ler_add2r ler_wpmul2l // expr2 ler_pimull.
-by rewrite big_split sumrB sumrMnl -!big_distrl /= sum0 mul1r variance.
-Qed.
 End Moments.
 Arguments absent {R Y} N n _.
 Arguments present {R U Y} w N M p n _.
@@ -123,40 +103,40 @@ Qed.
 (* One direction, any length along it and never against it: K(u, u') = max(<u, u'>, 0). The function expx is x ->
    e^(x / s^2) for normal noise; the proof needs that it grows. *)
 Corollary one_direction (R : realFieldType) (U Y I : finType) (w : U -> R) (N : Y -> R)
-    (M : U -> forall n, run Y n -> Y -> R) (p : R) (expx : R -> R) (u_ : U -> I -> R)
+    (M : U -> forall n, run Y n -> Y -> R) (p : R) (expx : R -> R) (dir : U -> I -> R)
     (c : U -> forall n, run Y n -> R) :
   law w -> law N -> (forall y, 0 < N y) -> (forall u n h, law (M u n h)) -> 0 <= p <= 1 ->
   {homo expx : x y / x <= y} -> (forall u n h, 0 <= c u n h <= 1) ->
   (forall u u' n h, overlap N (M u n h) (M u' n h) <=
-     expx (dot (fun i => c u n h * u_ u i) (fun i => c u' n h * u_ u' i))) ->
+     expx (dot (fun i => c u n h * dir u i) (fun i => c u' n h * dir u' i))) ->
   forall n, chi_square (present w N M p n) (absent N n) <=
-    mean w (fun u => mean w (fun u' => (1 + p ^+ 2 * (expx (Num.max (dot (u_ u) (u_ u')) 0) - 1)) ^+ n)) - 1.
+    mean w (fun u => mean w (fun u' => (1 + p ^+ 2 * (expx (Num.max (dot (dir u) (dir u')) 0) - 1)) ^+ n)) - 1.
 Proof.
 move=> lw lN N0 lM p01 grows c01 shift; apply: reacting_second_moment => // u u' n h.
 apply: le_trans (shift u u' n h) _; rewrite grows //; have [c0 c1] := andP (c01 u n h); have [c0' c1'] := andP (c01 u' n h).
-have -> : dot (fun i => c u n h * u_ u i) (fun i => c u' n h * u_ u' i) = c u n h * c u' n h * dot (u_ u) (u_ u').
+have -> : dot (fun i => c u n h * dir u i) (fun i => c u' n h * dir u' i) = c u n h * c u' n h * dot (dir u) (dir u').
   by rewrite /dot big_distrr; apply: eq_bigr => i _; rewrite mulrACA.
-rewrite le_maxr; have [k0|k0] := leP 0 (dot (u_ u) (u_ u')).
+rewrite le_maxr; have [k0|k0] := leP 0 (dot (dir u) (dir u')).
   by rewrite ler_pimull // mulr_ile1.
 by rewrite mulr_ge0_le0 ?orbT // ?mulr_ge0 // ltW.
 Qed.
 
 (* A linear head: features times any vector v of length at most 1. K(u, u') = |<u, u'>|. *)
 Corollary linear_head (R : realFieldType) (U Y I J : finType) (w : U -> R) (N : Y -> R)
-    (M : U -> forall n, run Y n -> Y -> R) (p : R) (expx : R -> R) (u_ : U -> I -> R)
+    (M : U -> forall n, run Y n -> Y -> R) (p : R) (expx : R -> R) (dir : U -> I -> R)
     (v : U -> forall n, run Y n -> J -> R) :
   law w -> law N -> (forall y, 0 < N y) -> (forall u n h, law (M u n h)) -> 0 <= p <= 1 ->
   {homo expx : x y / x <= y} -> (forall u n h, dot (v u n h) (v u n h) <= 1) ->
   (forall u u' n h, overlap N (M u n h) (M u' n h) <=
-     expx (dot (fun ij => u_ u ij.1 * v u n h ij.2) (fun ij => u_ u' ij.1 * v u' n h ij.2))) ->
+     expx (dot (fun ij => dir u ij.1 * v u n h ij.2) (fun ij => dir u' ij.1 * v u' n h ij.2))) ->
   forall n, chi_square (present w N M p n) (absent N n) <=
-    mean w (fun u => mean w (fun u' => (1 + p ^+ 2 * (expx `|dot (u_ u) (u_ u')| - 1)) ^+ n)) - 1.
+    mean w (fun u => mean w (fun u' => (1 + p ^+ 2 * (expx `|dot (dir u) (dir u')| - 1)) ^+ n)) - 1.
 Proof.
 move=> lw lN N0 lM p01 grows v1 shift; apply: reacting_second_moment => // u u' n h.
 apply: le_trans (shift u u' n h) _; rewrite grows //.
-have -> : dot (fun ij => u_ u ij.1 * v u n h ij.2) (fun ij => u_ u' ij.1 * v u' n h ij.2) =
-    dot (u_ u) (u_ u') * dot (v u n h) (v u' n h).
-  rewrite /dot (sum_then (fun i j => u_ u i * v u n h j * (u_ u' i * v u' n h j))) big_distrl; apply: eq_bigr => i _.
+have -> : dot (fun ij => dir u ij.1 * v u n h ij.2) (fun ij => dir u' ij.1 * v u' n h ij.2) =
+    dot (dir u) (dir u') * dot (v u n h) (v u' n h).
+  rewrite /dot (sum_then (fun i j => dir u i * v u n h j * (dir u' i * v u' n h j))) big_distrl; apply: eq_bigr => i _.
   by rewrite big_distrr; apply: eq_bigr => j _; rewrite mulrACA.
 apply: le_trans (ler_norm _) _; rewrite normrM ler_pimulr //.
 rewrite -(@ler_pexpn2r _ 2) ?nnegrE ?ler01 // expr1n -normrX ger0_norm ?sqr_ge0 //.
@@ -164,7 +144,27 @@ apply: le_trans (dot_cauchy_schwarz _ _) _.
 by rewrite mulr_ile1 // dot_square_ge0.
 Qed.
 
-Print Assumptions reacting_second_moment.
-Print Assumptions chi_square_bounds_tests.
-Print Assumptions one_direction.
-Print Assumptions linear_head.
+(* A test phi has the false positive rate mean P0 phi and the power mean P1 phi. *)
+Theorem chi_square_bounds_tests (R : realFieldType) (Y : finType) (P0 P1 phi : Y -> R) :
+  (forall y, 0 < P0 y) -> law P0 -> law P1 -> (forall y, 0 <= phi y <= 1) ->
+  (mean P1 phi - mean P0 phi) ^+ 2 <= chi_square P1 P0 * (mean P0 phi * (1 - mean P0 phi)).
+Proof.
+move=> P0_gt0 [P0_ge0 sum0] [_ sum1] phi01; set a := mean P0 phi.
+have ne y : P0 y != 0 by rewrite gt_eqF.
+have -> : mean P1 phi - a = mean P0 (fun y => (P1 y / P0 y - 1) * (phi y - a)).
+  rewrite {2}/mean (eq_bigr (fun y => P1 y * phi y - P0 y * phi y - (P1 y - P0 y) * a)).
+    by rewrite !sumrB -big_distrl sumrB /= sum0 sum1 subrr mul0r subr0.
+  by move=> y _; rewrite mulrA mulrBr mulr1 [P0 y * _]mulrC divfK // mulrBr mulrBl.
+apply: le_trans (cauchy_schwarz _ _ P0_ge0) _.
+have <- : mean P0 (fun y => (P1 y / P0 y - 1) ^+ 2) = chi_square P1 P0.
+  rewrite /mean (eq_bigr (fun y => P1 y * P1 y / P0 y - (P1 y *+ 2 - P0 y))).
+    by rewrite sumrB sumrB sumrMnl sum0 sum1 mulr2n addrK.
+  by move=> y _; rewrite ratio_square ?divff.
+rewrite ler_wpmul2l //; first by apply: sumr_ge0 => y _; rewrite mulr_ge0 ?sqr_ge0.
+apply: (@le_trans _ _ (\sum_y (P0 y * phi y + (P0 y * a ^+ 2 - P0 y * phi y * a *+ 2)))).
+  apply: ler_sum => y _; case/andP: (phi01 y) => f0 f1.
+  have -> : P0 y * (phi y - a) ^+ 2 = P0 y * phi y ^+ 2 + (P0 y * a ^+ 2 - P0 y * phi y * a *+ 2).
+    by rewrite moved_square mulrDr mulrBr mulrnAr [P0 y * (phi y * a)]mulrA.
+  by rewrite ler_add2r ler_wpmul2l // expr2 ler_pimull.
+by rewrite big_split sumrB sumrMnl -!big_distrl /= sum0 mul1r variance.
+Qed.

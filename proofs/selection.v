@@ -1,5 +1,10 @@
-(* keys: RETICENT:worst-order *)
-(* Private selection: the scores that reveal most rank outcomes by how far their loss is from some loss, to either side. *)
+(* title: The worst order of private selection
+   keys: RETICENT:worst-order
+   says: A run has n outcomes in the order of their scores. For any order of the same losses there is one that has at
+     least its delta, and in which what ranks below an outcome is an interval of losses. The formula of best is that of
+     the best of K runs, and their generating functions grow and bend.
+   leaves out: That it is enough to look at the pair (Blackwell); the limit of many outcomes that are equally likely,
+     with its integral. For the other order of the two laws, outcomes are equally likely with the target. *)
 From mathcomp Require Import all_ssreflect all_algebra all_fingroup.
 From reticent Require Import algebra laws.
 Set Implicit Arguments.
@@ -61,6 +66,13 @@ have [kb|bk] /= := leqP k b; last first.
 rewrite /below (bigD1 a) //= [in RHS](bigD1 a) //= {1}/exchanged tpermL.
 rewrite [RHS]addrAC addrCA subrr addr0; congr (_ + _); apply: eq_bigr => j /andP[jk ja].
 by rewrite /exchanged tpermD // eq_sym // neq_ltn (leq_trans jk kb).
+Qed.
+
+Lemma below_power r k K :
+  below r k ^+ K = \sum_(t : {ffun 'I_K -> 'I_n} | [forall j, (t j < k)%N]) \prod_j r (t j).
+Proof.
+rewrite -{1}(card_ord K) -prodr_const (bigA_distr_big (fun j : 'I_n => (j < k)%N) (fun _ => r)).
+by apply: eq_bigl => t; apply/ffun_onP/forallP.
 Qed.
 
 Lemma below_ge0 r k : (forall i, 0 <= r i) -> 0 <= below r k.
@@ -201,8 +213,21 @@ rewrite [leLHS]big_mkcond; apply: ler_sum => i _.
 by case: ifP => _; rewrite le_maxr lexx ?orbT.
 Qed.
 
+(* What the formula of best says: of K runs, with probability k K, none scores above i, and some as i. *)
+Theorem best_of_runs (R : realFieldType) (n m : nat) (k : 'I_m -> R) (r : 'I_n -> R) (i : 'I_n) :
+  best (fun z => \sum_K k K * z ^+ K) r i =
+  \sum_K k K * \sum_(t : {ffun 'I_K -> 'I_n} | [forall j, (t j <= i)%N] && [exists j, t j == i]) \prod_j r (t j).
+Proof.
+rewrite /best -sumrB; apply: eq_bigr => K _; rewrite -mulrBr; congr (_ * _); rewrite !below_power.
+rewrite (bigID (fun t : {ffun 'I_K -> 'I_n} => [exists j, t j == i])) /=.
+rewrite -addrA -[RHS]addr0; congr (_ + _); apply/eqP; rewrite subr_eq0; apply/eqP; apply: eq_bigl => t.
+rewrite negb_exists; apply/andP/forallP => [[/forallP le_i /forallP ne_i] j|lt_i].
+  by rewrite ltn_neqAle ne_i -ltnS le_i.
+by split; apply/forallP => j; [by rewrite ltnW // ltnS lt_i | by apply: contraTneq (lt_i j) => ->; rewrite ltnn].
+Qed.
+
 (* Every law of at most m runs has such a generating function. *)
-Lemma generating_grows_and_bends (R : realFieldType) (m : nat) (k : 'I_m -> R) :
+Theorem generating_grows_and_bends (R : realFieldType) (m : nat) (k : 'I_m -> R) :
   (forall K, 0 <= k K) -> grows_and_bends (fun z => \sum_K k K * z ^+ K).
 Proof.
 move=> k0; split=> [s t s0 st _|s t d s0 st d0 _].
@@ -214,6 +239,3 @@ rewrite !subrXX !gap ler_wpmul2l //; apply: ler_sum => i _.
 have t0 := le_trans s0 st.
 by rewrite ler_pmul ?exprn_ge0 ?addr_ge0 // ler_expn2r ?nnegrE ?addr_ge0 // ler_add2r.
 Qed.
-
-Print Assumptions worst_order.
-Print Assumptions generating_grows_and_bends.
