@@ -1,5 +1,4 @@
-(* title: Means and inner products
-   says: Weighted sums over finitely many places. *)
+(* title: Means and inner products *)
 From Coq Require Import Ring.
 From mathcomp Require Import all_ssreflect all_algebra.
 Set Implicit Arguments.

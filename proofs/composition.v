@@ -1,8 +1,6 @@
 (* title: Composition of dominating pairs
    keys: DONG2022:Theorem 3.2
-   says: If each step is dominated by a pair, whatever the steps before showed, then all steps together are dominated
-     by the product of these pairs.
-   leaves out: Outcomes that are not finitely many. Steps of several kinds share one type of outcomes. *)
+   says: Each step may react to all steps before. Steps of several kinds share one type of outcomes. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From reticent Require Import laws.
 Set Implicit Arguments.

@@ -1,9 +1,8 @@
 (* title: R2, convexity of heads
    keys: RETICENT:reacting-information
-   says: A head adds u (x) v, with |v| at most 1. Its overlap is at most what bounds one axis (Q), or the square of what
-     bounds the length of M^T u (N). For convex f a bound of f along each axis bounds it for every M of norm 1.
-   leaves out: All else of R2: Donsker and Varadhan's inequality, the chain rule, the divergence of one step, and that
-     e^(L h) is convex. *)
+   says: The step for heads u (x) v, with |v| at most 1. R is an ordered field with square roots.
+   leaves out: All else of R2: the inequality of Donsker and Varadhan, the chain rule, the divergence of a step, and
+     that e^(L h) is convex. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From reticent Require Import algebra laws.
 Set Implicit Arguments.

@@ -1,6 +1,5 @@
 (* title: Words of all theorems
-   says: R is any ordered field, such as the rational or the real numbers. Outcomes are finitely many. The words are
-     those of Python: delta is computed at every x = e^epsilon, in both orders, and pairs are compared by it. *)
+   says: R is an ordered field, such as the real numbers. Pairs are compared as in Python, by delta at every x. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Set Implicit Arguments.
 Unset Strict Implicit.

@@ -1,10 +1,8 @@
 (* title: Poisson sampling, add and remove
    keys: ZHU2022:Theorem 11, ZHU2022:Proposition 30
-   says: Each record joins a batch by its own coin, the target with probability p. M S is the law of what is released
-     of the batch S of others, M' S of the same batch with the target. If (P, Q) dominates these two laws for every S,
-     then the mixed pair dominates the sampled release, in both orders, and so it does over n steps.
-   leaves out: That N(0, s^2) and N(1, s^2) dominate a sum with normal noise to which the target adds at most length 1.
-     With it Theorem 11 becomes Proposition 30. *)
+   says: Each record joins a batch by its own coin, the target with probability p. (P, Q) dominates the release of each
+     batch S of the others, without the target (M S) and with it (M' S).
+   leaves out: That N(0, s^2) and N(1, s^2) dominate a noisy sum with and without the target: Proposition 30 needs it. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From reticent Require Import laws composition.
 Set Implicit Arguments.

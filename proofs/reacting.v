@@ -1,9 +1,8 @@
 (* title: R1, one direction with any length
    keys: RETICENT:reacting-second-moment
-   says: The target adds something that reacts to a hidden u and to all steps before. Chi-square is at most a mean over
-     two independent draws of u, and bounds every test. Hidden randomness is a part of u.
-   leaves out: That the overlap of N(g, s^2 I) and N(g', s^2 I) is e^(<g, g'> / s^2): the theorem assumes bounds on
-     overlaps. The mean for u uniform on the sphere; delta by Scarf's inequality. *)
+   says: u is all that is hidden. What the target adds may react to it and to all steps before.
+   leaves out: That the overlap of N(g, s^2 I) and N(g', s^2 I) is e^(<g, g'> / s^2); the mean over the sphere; delta
+     from chi-square. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From reticent Require Import algebra laws.
 Set Implicit Arguments.

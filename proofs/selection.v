@@ -1,10 +1,10 @@
 (* title: The worst order of private selection
    keys: RETICENT:worst-order
-   says: A run has n outcomes in the order of their scores. For any order of the same losses there is one that has at
-     least its delta, and in which what ranks below an outcome is an interval of losses. The formula of best is that of
-     the best of K runs, and their generating functions grow and bend.
-   leaves out: That it is enough to look at the pair (Blackwell); the limit of many outcomes that are equally likely,
-     with its integral. For the other order of the two laws, outcomes are equally likely with the target. *)
+   says: A run has n outcomes in the order of their scores, equally likely without the target; with it outcome i has
+     probability r i.
+   leaves out: That it is enough to look at the pair (Blackwell); the limit of many outcomes, with its integral;
+     generating functions where nothing bounds the number of runs. For the other order of the two laws outcomes are
+     equally likely with the target. *)
 From mathcomp Require Import all_ssreflect all_algebra all_fingroup.
 From reticent Require Import algebra laws.
 Set Implicit Arguments.
@@ -38,13 +38,6 @@ Definition grows_and_bends (F : R -> R) :=
 (* The order of the scores is an interval path: what ranks below an outcome is an interval of losses. An outcome that is
    accused (in A) has at least all losses so far, another one at most all of them. *)
 Definition interval_path r A := forall i j, (i < j)%N -> if A j then r i <= r j else r j <= r i.
-
-Lemma interval_path_interval r A i i' j k :
-  interval_path r A -> (i < k)%N -> (i' < k)%N -> (k <= j)%N -> ~~ (r i < r j < r i').
-Proof.
-move=> path ik i'k kj; have := path i j (leq_trans ik kj); have := path i' j (leq_trans i'k kj).
-by case: (A j) => le1 le2; rewrite negb_and -!leNgt ?le1 ?le2 ?orbT.
-Qed.
 
 Definition exchanged a b r i := r (tperm a b i).
 
@@ -224,6 +217,14 @@ rewrite -addrA -[RHS]addr0; congr (_ + _); apply/eqP; rewrite subr_eq0; apply/eq
 rewrite negb_exists; apply/andP/forallP => [[/forallP le_i /forallP ne_i] j|lt_i].
   by rewrite ltn_neqAle ne_i -ltnS le_i.
 by split; apply/forallP => j; [by rewrite ltnW // ltnS lt_i | by apply: contraTneq (lt_i j) => ->; rewrite ltnn].
+Qed.
+
+(* What is used before any place k is an interval of losses: no loss of a later place lies between two of them. *)
+Theorem interval_path_is_one (R : realFieldType) (n : nat) (r : 'I_n -> R) (A : pred 'I_n) (i i' j : 'I_n) (k : nat) :
+  interval_path r A -> (i < k)%N -> (i' < k)%N -> (k <= j)%N -> ~~ (r i < r j < r i').
+Proof.
+move=> path ik i'k kj; have := path i j (leq_trans ik kj); have := path i' j (leq_trans i'k kj).
+by case: (A j) => le1 le2; rewrite negb_and -!leNgt ?le1 ?le2 ?orbT.
 Qed.
 
 (* Every law of at most m runs has such a generating function. *)
