@@ -2,8 +2,8 @@
    keys: RETICENT:worst-order
    says: A run has n outcomes in the order of their scores, equally likely without the target; with it outcome i has
      probability r i.
-   leaves out: That it is enough to look at the pair (Blackwell); the limit of many outcomes, with its integral;
-     generating functions where nothing bounds the number of runs. For the other order of the two laws outcomes are
+   leaves out: That the pair is enough (Blackwell); the limit of many outcomes, with its integral; generating functions
+     where nothing bounds the number of runs. For the other order of the two laws outcomes are
      equally likely with the target. *)
 From mathcomp Require Import all_ssreflect all_algebra all_fingroup.
 From reticent Require Import algebra laws.
