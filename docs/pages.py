@@ -146,9 +146,8 @@ def machine_proofs() -> str:
 
 def _proven() -> Iterator[str]:
     yield (
-        "\n`make proofs` lets Coq 8.16 with mathcomp check these statements. It refuses axioms and open proofs. Nobody "
-        "needs Coq to use or to test reticent. Outcomes are finitely many everywhere. Definitions and theorems stand "
-        "here as in their files."
+        "\n`make proofs` lets Coq 8.16 with mathcomp check these statements, copied from its files. It refuses axioms "
+        "and open proofs. Nobody needs Coq to use or to test reticent. Outcomes are finitely many everywhere."
     )
     for one in _machine_proofs():
         yield f"\n## {one.title}\n\n[`proofs/{one.name}.v`](../../proofs/{one.name}.v). {one.says}\n"

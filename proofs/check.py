@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
-MISSING = "make proofs needs Coq 8.16 and mathcomp: apt install coq libcoq-mathcomp-algebra"
+MISSING = "make proofs needs Coq 8.16 and mathcomp 1.15, as Debian 12 has them: apt install coq libcoq-mathcomp-algebra"
 CLOSED = "Closed under the global context"
 
 _COMMENT = re.compile(r"\(\*.*?\*\)", re.DOTALL)

@@ -1,6 +1,7 @@
 (* title: Composition of dominating pairs
    keys: DONG2022:Theorem 3.2
-   says: Each step may react to all steps before. Steps of several kinds share one type of outcomes. *)
+   says: Each step may react to all steps before.
+   leaves out: That delta at every x orders pairs as their trade-off curves do. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From reticent Require Import laws.
 Set Implicit Arguments.
