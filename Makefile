@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test older threads elsewhere corpus corpus-all corpus-write check lint types imports docs notebooks site slow browser gpu bench mutants release clean
+.PHONY: help env certify test older threads elsewhere corpus corpus-all corpus-write check lint types imports docs notebooks site slow browser gpu proofs bench mutants release clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
@@ -23,6 +23,7 @@ help:
 	@echo "make site    the documentation as a site: docs/_build/html"
 	@echo "make bench   measure all and keep the rows that the site shows"
 	@echo "make release what is missing for a release"
+	@echo "make proofs  theorems that Coq checks, and what each takes for granted: nothing"
 	@echo "make mutants planted bugs in error terms: which tests see them"
 
 env: $(READY)
@@ -102,6 +103,9 @@ gpu: $(READY)
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks.page
+
+proofs:
+	$(PYTHON) proofs/check.py
 
 mutants: $(READY)
 	$(BIN)/python tests/mutants/run.py

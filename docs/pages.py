@@ -37,6 +37,8 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import generate_reference  # noqa: E402
 import landing  # noqa: E402
 
+from proofs import check  # noqa: E402
+
 _MADE = "<!-- made by docs/pages.py; change what it is made from -->"
 
 
@@ -116,8 +118,41 @@ def _theorems() -> Iterator[str]:
         page, _, anchor = known.proof.partition("#")
         link = os.path.relpath(known.proof, "theory")
         section = f"[{page.removeprefix('theory/').removesuffix('.md')}: {anchor.replace('-', ' ')}]({link})"
+        section += "".join(_checked(one) for one in _machine_proofs() if key in one.keys)
         says = known.says if known.holds else f"**Does not hold.** {known.says}"
         yield f"| `{key}` | {_cell(says)} | {section} | {code} | {tests} |"
+
+
+@cache
+def _machine_proofs() -> tuple[check.Proven, ...]:
+    return check.files()
+
+
+def _checked(one: check.Proven) -> str:
+    """Where a reader finds what Coq checks of a theorem."""
+    return f"<br>[Coq](machine-proofs.md#{_anchor(one.title)}): " + ", ".join(f"`{name}`" for name in one.theorems)
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def machine_proofs() -> str:
+    """What Coq checks, in words and as it stands in the files."""
+    return "\n".join(["# Proofs that a machine checks", "", _MADE, *_proven()]) + "\n"
+
+
+def _proven() -> Iterator[str]:
+    yield (
+        "\n`make proofs` lets Coq 8.16 with mathcomp check these statements, copied from its files. It refuses axioms "
+        "and open proofs. Nobody needs Coq to use or to test reticent. Outcomes are finitely many everywhere."
+    )
+    for one in _machine_proofs():
+        yield f"\n## {one.title}\n\n[`proofs/{one.name}.v`](../../proofs/{one.name}.v). {one.says}\n"
+        yield from (f"- `{key}`: {THEOREMS[key].says.partition('; docs/')[0].rstrip('.')}." for key in one.keys)
+        if one.leaves_out:
+            yield f"\n**Not checked.** {one.leaves_out}"
+        yield "\n```coq\n" + "\n\n".join(one.statements.values()) + "\n```"
 
 
 def _file(module: str) -> str:
@@ -420,6 +455,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/seen.md": seen,
     "reference/warnings.md": warnings,
     "theory/bibliography.md": bibliography,
+    "theory/machine-proofs.md": machine_proofs,
     "theory/theorems.md": theorems,
     **{
         f"evidence/{name}": partial(_of_gallery, name)
