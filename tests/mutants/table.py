@@ -383,6 +383,7 @@ MUTANTS = (
     Mutant("watch: padding and dropout", "paddings._counts", Drop("given.still = True"), "tests/watching/detectors/test_paddings.py::test_padding_that_does_not_count[real tokens at the right]"),
     Mutant("watch: padding in the loss", "AloneInFirstStep._mixes_by_slopes", Put("any(paddings.counts_in_loss(loss, self._outputs, one) for one in self._paddings.found)", "False"), "tests/watching/detectors/test_paddings.py::test_padding_that_counts[a loss of the padding, shuffled]"),
     Mutant("watch: a mean over the longest record", "divides_by_counts", Put("longest if axis == 1 else ()", "()"), "tests/watching/detectors/test_paddings.py::test_padding_that_counts[a loss over the longest, shuffled]"),
+    Mutant("watch: a division of each record by the longest", "divides_by_counts", Drop("_each_by(node, records) in longest or"), "tests/watching/detectors/test_ghost.py::test_what_a_loss_of_tokens_is_divided_by"),
     Mutant("watch: a division by all tokens", "divides_by_counts", Drop("counts |"), "tests/watching/detectors/test_paddings.py::test_padding_that_counts[a loss of all tokens, shuffled]"),
     Mutant("watch: rows that the loop pads", "Paddings.look", Drop("+ self._filled(batch, t)"), "tests/watching/detectors/test_paddings.py::test_padding_that_counts[padded in the loop, shuffled]"),
     Mutant("watch: rows that the loop cuts", "Paddings.look", Drop("_cut(batch, t) +"), "tests/watching/detectors/test_paddings.py::test_padding_that_counts[trimmed in the loop, shuffled]"),

@@ -6,10 +6,12 @@ from functools import partial
 
 import pytest
 import torch
+from opacus import PrivacyEngine
 from opacus.utils.adaptive_clipping import PrivacyEngineAdaptiveClipping
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
+import reticent as rt
 from reticent import facts
 from reticent.watching.optimisers import before_1_6
 from tests.watching.loops import Loop, passes
@@ -296,3 +298,47 @@ def test_batches_that_a_step_adds_up(signals):
     _, toy = adds(2).but(errors=set() if signals else {facts.LEFT_OUT}).check()
     kept = [first * signals + second for first, second in zip(alone[::2], alone[1::2], strict=True)]
     assert torch.allclose(torch.stack(toy.sums), torch.stack(kept), rtol=1e-4, atol=1e-6)
+
+
+class Unmasked(nn.CrossEntropyLoss):
+    """Leaves padding out by itself, so Opacus does not know and divides by the positions of the longest record."""
+
+    def forward(self, logits, tokens):
+        return super().forward(logits, tokens.masked_fill(tokens == 0, self.ignore_index))
+
+
+@of_1_6
+@pytest.mark.parametrize(
+    ("criterion", "width", "faults"),
+    [
+        (Unmasked(), None, MIXED),
+        (Unmasked(), 12, set()),  # a width that no record decides
+        (nn.CrossEntropyLoss(ignore_index=0), None, set()),  # by the tokens of each record
+    ],
+)
+def test_what_a_loss_of_tokens_is_divided_by(criterion, width, faults):
+    texts = [torch.arange(1, 4 + number % 7) for number in range(60)]
+
+    def padded(batch):
+        rows = nn.utils.rnn.pad_sequence(batch, batch_first=True)
+        return nn.functional.pad(rows, (0, (width or rows.shape[1]) - rows.shape[1]))
+
+    model = nn.Sequential(nn.Embedding(12, 4), nn.Linear(4, 12))
+    model, optimizer, criterion, loader = PrivacyEngine().make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        criterion=criterion,
+        grad_sample_mode="ghost",
+        data_loader=DataLoader(texts, batch_size=20, collate_fn=padded),
+        noise_multiplier=NOISE,
+        max_grad_norm=1.0,
+    )
+    rt.secure_noise(optimizer)
+    with rt.watch(model, optimizer, loader) as seen:
+        for tokens in loader:
+            optimizer.zero_grad()
+            read, next_ones = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+            criterion(model(read).flatten(0, 1), next_ones.flatten(), shape=next_ones.shape).backward()
+            optimizer.step()
+    assert seen.ledger.steps == 3
+    assert faults == set(seen.ledger.faults) & MIXED

@@ -92,7 +92,9 @@ def divides_by_counts(
     whole = {records * length for length in longest}
     for node, _ in nodes(loss, ends):
         over = _averaged(node) if node not in ends else []
-        if any(size in (whole if axis == 0 else longest if axis == 1 else ()) for axis, size in over):
+        if _each_by(node, records) in longest or any(
+            size in (whole if axis == 0 else longest if axis == 1 else ()) for axis, size in over
+        ):
             return math.inf
         by = _divisor(node) if node not in ends else None
         for count in counts | whole:
@@ -136,6 +138,14 @@ def _averaged(node: Any) -> list[tuple[int, int]]:
     terms = getattr(node, "_saved_target", None)
     terms = getattr(node, "_saved_self", None) if terms is None else terms
     return [] if terms is None else list(enumerate(size for size in terms.shape if size > 1))
+
+
+def _each_by(node: Any, records: int) -> float | None:
+    """The number by which the sum of each record is divided, if it is one for all, as in Opacus's ghost clipping."""
+    other = getattr(node, "_saved_other", None) if node.name().startswith("Div") else None
+    if not isinstance(other, torch.Tensor) or other.numel() != records or records == 1:
+        return None
+    return float(other.flatten()[0]) if bool((other == other.flatten()[0]).all()) else None
 
 
 def _divisor(node: Any) -> float | None:
