@@ -652,7 +652,7 @@ MUTANTS = (
     Mutant("dashboard: any token", "guard._same", Put('hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())', "bool(given)"), SERVER + "::TestToken"),
     Mutant("dashboard: other sites may ask", "protect.check", Put("origin is not None and urlsplit(origin).netloc != request.host", "False"), SERVER + "::test_a_page_of_another_site_may_ask_nothing"),
     Mutant("dashboard: a foreign name that points here", "protect.check", Put("not _is_ours(request.host, host, port)", "False"), SERVER + "::test_a_foreign_name_that_points_here_is_refused"),
-    Mutant("checkpoint: two processes", "take", Put("fcntl.LOCK_EX", "fcntl.LOCK_SH"), "tests/training/test_checkpoint.py::test_one_process_at_a_time"),
+    Mutant("checkpoint: two processes", "files.take", Put("fcntl.LOCK_EX", "fcntl.LOCK_SH"), "tests/training/test_checkpoint.py::test_one_process_at_a_time"),
     Mutant("tables: cells are not counted first", "_check_size", Put("columns > MOST_COLUMNS or rows * columns > _MOST_CELLS", "False"), "tests/data/test_own_files.py"),
     Mutant("npz: unpacked without a limit", "read_arrays", Put("size > most", "size < 0"), "tests/data/test_own_files.py"),
     Mutant("events: noise over the records of a person", "dp_events._sampled", Drop("/ run.records"), FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
