@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dp_accounting import dp_event
-from scipy import fft, linalg, special
+from scipy import fft, linalg, signal, special
 
 from reticent.adversaries import Relaxed
 from reticent.calibration import Advantage, NoiseMultiplier
@@ -25,7 +25,7 @@ from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.kernel.pairs import Neighbouring
-from reticent.kernel.risk import advantage
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.mechanisms import MatrixMechanism, strategies
 from tests.laws.experiments import Experiment
 
@@ -153,6 +153,26 @@ def test_a_hundred_thousand_steps_in_a_second(bands: int) -> None:
     total = sum(np.append(np.zeros(s), c[: 100_000 - s]) for s in range(0, 100_000, 1000))
     assert claimed.proven == pytest.approx(float(np.linalg.norm(total)), rel=1e-6, abs=0)
     assert claimed.proven < claimed.attained * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "bands", "noise", "error"),
+    [
+        ("identity", None, 6.305, 199.4),
+        ("bisr", 10, 8.811, 52.8),
+        ("square-root", 10, 8.439, 76.3),
+        ("lambda-cgd=0.95", None, 20.19, 37.8),
+    ],
+)
+def test_which_strategy_the_page_recommends(strategy: str, bands: int | None, noise: float, error: float) -> None:
+    """Root mean square of the rows of A C^-1 Z, A the prefix sums: the noise of the running sums of gradients."""
+    run = MatrixMechanism(noise, 2000, strategy, bands=bands, participations=10, separation=200)
+    assert WorstCase().assess(run, ADD).measure(epsilon_at_delta, 1e-5).value == pytest.approx(2.0, rel=1e-3, abs=0)
+    first = strategies.coefficients(strategies.Strategy(strategy, bands, 2000))
+    assert first is not None
+    sums = signal.lfilter([1.0], first, np.ones(2000))  # the first column of A C^-1, which is Toeplitz
+    squares = np.cumsum(sums**2)
+    assert noise * np.sqrt(np.mean(squares)) == pytest.approx(error, rel=1e-3, abs=0)
 
 
 @pytest.mark.parametrize("strategy", ["bisr", "lambda-cgd=0.9", "square-root", "prefix"])

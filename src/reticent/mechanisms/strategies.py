@@ -67,7 +67,7 @@ class Sensitivity(NamedTuple):
 
     Attributes:
         attained: some data set reaches it.
-        proven: none exceeds it; the same number where it is exact.
+        proven: none exceeds it; the same number where it is exact, but for rounding.
     """
 
     attained: float
