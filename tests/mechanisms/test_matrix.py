@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from dp_accounting import dp_event
+from scipy import fft, linalg, signal, special
 
 from reticent.adversaries import Relaxed
 from reticent.calibration import Advantage, NoiseMultiplier
@@ -22,7 +25,7 @@ from reticent.kernel.adversaries import WorstCase
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.kernel.pairs import Neighbouring
-from reticent.kernel.risk import advantage
+from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.mechanisms import MatrixMechanism, strategies
 from tests.laws.experiments import Experiment
 
@@ -52,6 +55,10 @@ def strategies_of(rng: np.random.Generator, steps: int) -> list[tuple[str, int |
         ("prefix", None),
         ("square-root", None),
         ("square-root", 3),
+        ("bisr", None),
+        ("bisr", 2),
+        ("bisr", 3),
+        ("lambda-cgd=0.8", None),
         ("tree", None),
         ("1,0.5,0.5,0.2", None),
         (rising, None),
@@ -81,13 +88,101 @@ def test_the_sensitivity_by_going_through_every_pattern(seed: int, most: int, se
             assert claimed.attained <= max(bound) * (1.0 + 1e-12)
         if claimed.attained == claimed.proven:
             assert claimed.proven == pytest.approx(max(along), rel=1e-12, abs=0)
-        exact = strategy in ("identity", "prefix", "square-root", "1,0.5,0.5,0.2") or most == 1
-        assert not exact or claimed.attained == claimed.proven
+        exact = strategy in (*strategies.NAMES[:-1], "lambda-cgd=0.8", "1,0.5,0.5,0.2") or most == 1
+        assert not exact or claimed.attained == pytest.approx(claimed.proven, rel=1e-12, abs=0)
 
 
 def test_the_square_root_multiplies_to_prefix_sums() -> None:
     root = strategies.matrix(strategies.Strategy("square-root", None, 30))
     assert root @ root == pytest.approx(np.tril(np.ones((30, 30))), abs=1e-12)
+
+
+INVERSES: tuple[tuple[str, int | None, tuple[Fraction, ...]], ...] = (
+    ("bisr", 1, (Fraction(1),)),
+    ("bisr", 2, (Fraction(1), Fraction(-1, 2))),
+    ("bisr", 4, (Fraction(1), Fraction(-1, 2), Fraction(-1, 8), Fraction(-1, 16))),
+    ("lambda-cgd=0.75", None, (Fraction(1), Fraction(-3, 4))),
+    ("lambda-cgd=0", None, (Fraction(1),)),
+    ("lambda-cgd=1", None, (Fraction(1), Fraction(-1))),
+)
+
+
+@pytest.mark.parametrize(("name", "bands", "inverse"), INVERSES)
+def test_strategies_that_are_named_by_their_inverse(
+    name: str, bands: int | None, inverse: tuple[Fraction, ...]
+) -> None:
+    """By elimination in fractions, for which nothing is rounded; and as rows, which knows no names."""
+    steps, most, apart = 40, 5, 7
+    column: list[Fraction] = []
+    for step in range(steps):
+        known = sum((inverse[i] * column[step - i] for i in range(1, min(step + 1, len(inverse)))), Fraction(0))
+        column.append(Fraction(step == 0) - known)
+    total = [sum((column[t - i * apart] for i in range(most) if t >= i * apart), Fraction(0)) for t in range(steps)]
+    asked = strategies.Strategy(name, bands, steps)
+    claimed = strategies.sensitivity(asked, most, apart)
+    square = sum(x * x for x in total)
+    assert Fraction(claimed.attained) ** 2 <= square <= Fraction(claimed.proven) ** 2
+    assert claimed.attained > claimed.proven * (1.0 - 1e-12)
+    c = np.array([[float(column[t - s]) if t >= s else 0.0 for s in range(steps)] for t in range(steps)])
+    as_rows = strategies.sensitivity(strategies.Strategy(rows(c), None, steps), most, apart)
+    assert as_rows.proven >= claimed.proven * (1.0 - 1e-12)
+    assert as_rows.attained == pytest.approx(claimed.proven, rel=1e-12, abs=0)
+    assert strategies.bandwidth(asked) == (1 if len(inverse) == 1 else steps)
+
+
+@pytest.mark.parametrize("bands", [2, 3, 5, 30, 199, 200])
+def test_the_inverse_of_banded_roots_never_increases(bands: int) -> None:
+    """What the page proves for all; the inverse by binomials, the strategy by solving."""
+    first = [(-1.0) ** i * special.binom(0.5, i) for i in range(bands)]
+    c = linalg.inv(linalg.toeplitz([*first, *[0.0] * (200 - bands)], np.zeros(200)))[:, 0]
+    assert np.all(np.diff(c) < 0.0)
+    assert np.all(c > 0.0)
+    assert strategies.matrix(strategies.Strategy("bisr", bands, 200))[:, 0] == pytest.approx(c, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize("bands", [4, 1000, 50_000])
+def test_a_hundred_thousand_steps_in_a_second(bands: int) -> None:
+    begun = time.process_time()
+    claimed = strategies.sensitivity(strategies.Strategy("bisr", bands, 100_000), 100, 1000)
+    assert time.process_time() - begun < 2.0
+    root = np.append(1.0, -np.cumprod(np.append(0.5, 1.0 - 1.5 / np.arange(2, bands))))  # another recursion
+    c = np.append(fft.irfft(1.0 / fft.rfft(root * 0.9999 ** np.arange(bands), 2**20)), 0.0)[
+        :100_000
+    ]  # and another division
+    c /= 0.9999 ** np.arange(100_000)
+    total = sum(np.append(np.zeros(s), c[: 100_000 - s]) for s in range(0, 100_000, 1000))
+    assert claimed.proven == pytest.approx(float(np.linalg.norm(total)), rel=1e-6, abs=0)
+    assert claimed.proven < claimed.attained * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "bands", "noise", "error"),
+    [
+        ("identity", None, 6.305, 199.4),
+        ("bisr", 10, 8.811, 52.8),
+        ("square-root", 10, 8.439, 76.3),
+        ("lambda-cgd=0.95", None, 20.19, 37.8),
+    ],
+)
+def test_which_strategy_the_page_recommends(strategy: str, bands: int | None, noise: float, error: float) -> None:
+    """Root mean square of the rows of A C^-1 Z, A the prefix sums: the noise of the running sums of gradients."""
+    run = MatrixMechanism(noise, 2000, strategy, bands=bands, participations=10, separation=200)
+    assert WorstCase().assess(run, ADD).measure(epsilon_at_delta, 1e-5).value == pytest.approx(2.0, rel=1e-3, abs=0)
+    first = strategies.coefficients(strategies.Strategy(strategy, bands, 2000))
+    assert first is not None
+    sums = signal.lfilter([1.0], first, np.ones(2000))  # the first column of A C^-1, which is Toeplitz
+    squares = np.cumsum(sums**2)
+    assert noise * np.sqrt(np.mean(squares)) == pytest.approx(error, rel=1e-3, abs=0)
+
+
+@pytest.mark.parametrize("strategy", ["bisr", "lambda-cgd=0.9", "square-root", "prefix"])
+def test_a_cut_pattern_is_summed_as_a_whole_one(strategy: str) -> None:
+    """With as many participations as fit, one fewer step than the next would need."""
+    asked = strategies.Strategy(strategy, None, 60)
+    whole, cut = (strategies.sensitivity(asked, most, 10) for most in (6, 5))
+    c = strategies.matrix(asked)
+    assert whole.proven == pytest.approx(np.linalg.norm(c[:, ::10].sum(axis=1)), rel=1e-12, abs=0)
+    assert cut.proven == pytest.approx(np.linalg.norm(c[:, :50:10].sum(axis=1)), rel=1e-12, abs=0)
 
 
 def test_banded_blocks_are_sampled_steps() -> None:
@@ -130,6 +225,14 @@ def test_what_cannot_be_is_refused_in_one_line() -> None:
         {"sample_rate": 0.1, "participations": 2},
         {"strategy": "tree", "bands": 3},
         {"participations": 0},
+        {"strategy": "lambda-cgd"},
+        {"strategy": "lambda-cgd=1.01"},
+        {"strategy": "lambda-cgd=-0.5"},
+        {"strategy": "lambda-cgd=nan"},
+        {"strategy": "lambda-cgd=much"},
+        {"strategy": "lambda-cgd=0.5", "bands": 2},
+        {"strategy": "bisr=2"},
+        {"strategy": "bisr", "bands": 2, "sample_rate": 0.1, "separation": 4},
     ):
         with pytest.raises(ParameterError):
             MatrixMechanism(**{"noise_multiplier": 1.0, "steps": 8, **wrong})
@@ -145,9 +248,36 @@ def test_a_strategy_from_a_file(tmp_path: Path) -> None:
         given = MatrixMechanism.resolved({"noise_multiplier": 1.0, "steps": 3, "strategy_file": str(tmp_path / name)})
         assert strategies.matrix(strategies.Strategy(given["strategy"], None, 3)) == pytest.approx(c, rel=1e-12, abs=0)
     np.save(tmp_path / "full.npy", np.ones((3, 3)))
-    for name in ("full.npy", "missing.npy"):
+    np.save(tmp_path / "empty.npy", np.ones(0))
+    np.save(tmp_path / "wide.npy", np.ones((3, 2)))
+    for name in ("full.npy", "missing.npy", "empty.npy", "wide.npy"):
         with pytest.raises(ParameterError, match="strategy_file"):
             MatrixMechanism.resolved({"strategy_file": str(tmp_path / name)})
+
+
+def test_a_long_strategy_from_a_file_by_its_structure(tmp_path: Path) -> None:
+    named = MatrixMechanism(1.0, 300, "bisr", bands=3, participations=3, separation=100)
+    matrix = strategies.matrix(strategies.Strategy("bisr", 3, 300))
+    np.save(tmp_path / "matrix.npy", matrix)
+    np.savetxt(tmp_path / "row.csv", matrix[:, :1].T, delimiter=",")
+    np.save(tmp_path / "flat.npy", matrix[:, 0])
+    for name in ("matrix.npy", "row.csv", "flat.npy"):
+        read = MatrixMechanism.resolved({"steps": 300, "strategy_file": str(tmp_path / name)})["strategy"]
+        run = MatrixMechanism(1.0, 300, read, participations=3, separation=100)
+        assert run.sensitivity().proven == pytest.approx(named.sensitivity().proven, rel=1e-12, abs=0)
+        assert MatrixMechanism(1.0, 100_000, read, participations=3, separation=100).sensitivity().proven > 1.0
+    for steps in (None, 200, 400):  # what the coefficients are beyond the rows is not known
+        with pytest.raises(ParameterError, match="a Toeplitz matrix with a row for each step"):
+            MatrixMechanism.resolved({"steps": steps, "strategy_file": str(tmp_path / "matrix.npy")})
+    matrix[250, 10] = 0.5
+    np.save(tmp_path / "other.npy", matrix)
+    with pytest.raises(ParameterError, match="a Toeplitz matrix with a row for each step"):
+        MatrixMechanism.resolved({"steps": 300, "strategy_file": str(tmp_path / "other.npy")})
+
+
+def test_a_rounded_coefficient_is_no_news() -> None:
+    assert len(MatrixMechanism(1.0, 300, "bisr", bands=3, participations=3, separation=100).notes) == 1
+    assert len(MatrixMechanism(1.0, 300, "1,-0.5,0.9", participations=3, separation=1).notes) == 2
 
 
 def test_it_is_calibrated() -> None:

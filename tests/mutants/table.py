@@ -76,6 +76,7 @@ HOSTILE = "tests/certificates/test_hostile_work.py"
 YAML = "tests/io/test_yaml.py"
 SERVER = "tests/dashboard/test_server.py"
 TRAITS = "tests/mechanisms/test_traits.py"
+MATRIX = "tests/mechanisms/test_matrix.py"
 DRAWS = "tests/laws/test_samplers.py"
 FACTS = "tests/adversaries/test_facts_to_claims.py"
 EPOCHS = "tests/mechanisms/test_epochs.py"
@@ -683,6 +684,10 @@ MUTANTS = (
     Mutant("relaxed: schedules under replacement", "fixed_length._several", Put("asked.neighbouring.sensitivity == 1.0", "True"), FACTS + "::test_runs_that_differ_are_each_counted"),
     Mutant("relaxed: ends of a matrix exchanged", "fixed_length._matrix", Put("asked.mu", "asked.mu[::-1]"), FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
     Mutant("matrix: what is attained as the bound", "MatrixMechanism.parts_under", Put("size.attained if attained else size.proven", "size.attained"), FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("matrix: the inverse of a root is cut", "_inverse_of_root", Put("range(width, strategy.steps)", "range(width, width)"), MATRIX + "::test_strategies_that_are_named_by_their_inverse"),
+    Mutant("matrix: rounding is forgotten", "strategies._enclosed", Put("size + error * _UNIT", "size"), MATRIX + "::test_strategies_that_are_named_by_their_inverse"),
+    Mutant("matrix: an inverse with bands is a strategy with bands", "bandwidth", Put("strategy.width == 1", "True"), MATRIX),
+    Mutant("matrix: a file of fewer rows than steps", "read_strategy", Put("len(values) == steps and np.array_equal(values[1:, 1:], values[:-1, :-1])", "np.array_equal(values[1:, 1:], values[:-1, :-1])"), MATRIX + "::test_a_long_strategy_from_a_file_by_its_structure"),
     Mutant("whole users: replacement in full batches", "_whole_users", Put("records * neighbouring.sensitivity", "float(records)"), FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
     Mutant("opacus: saved repeats", "ReticentAccountant.load_state_dict", Put('checks.count(repeats=state_dict.get("repeats", 1))', "1"), OPACUS),
     Mutant("opacus: the largest clip norm", "ReticentAccountant.get_optimizer_hook_fn.hook", Put("min", "max"), OPACUS),

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from reticent.kernel import checks, pairs
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms.base import Mechanism, check_noise, check_rate
@@ -32,9 +34,10 @@ class MatrixMechanism(Mechanism):
         noise_multiplier: standard deviation of Z over the clip norm, >= 0; not over the sensitivity of C.
         steps: number of noisy updates, >= 1.
         strategy: C. ``identity`` (the noise of DP-SGD), ``prefix`` (all ones), ``square-root`` (the Toeplitz root of
-            ``prefix``), ``tree`` (DP-FTRL), Toeplitz coefficients ("1,0.5,0.375"), or the rows of a lower triangular
+            ``prefix``), ``bisr`` (the banded inverse square root), ``lambda-cgd=0.9`` (takes back so much of the last
+            noise), ``tree`` (DP-FTRL), Toeplitz coefficients ("1,0.5,0.375"), or the rows of a lower triangular
             matrix ("[[1],[0.5,1]]").
-        bands: keep this many coefficients of a Toeplitz strategy; None keeps all.
+        bands: keep this many coefficients of a Toeplitz strategy, of the inverse of ``bisr``; None keeps all.
         participations: the most steps in which one record takes part; 1 is a single epoch.
         separation: fewest steps from one participation to the next. Under block sampling the number of blocks.
         sample_rate: below 1 the steps draw from blocks in turn: probability of a record when it is its block's turn.
@@ -47,9 +50,13 @@ class MatrixMechanism(Mechanism):
     steps: int = field(metadata=described("Number of noisy updates."))
     strategy: str = field(
         default="identity",
-        metadata=described("identity, prefix, square-root, tree, coefficients (1,0.5) or rows [[1],[0.5,1]]."),
+        metadata=described(
+            "identity, prefix, square-root, bisr, lambda-cgd=0.9, tree, coefficients (1,0.5) or rows [[1],[0.5,1]]."
+        ),
     )
-    bands: int | None = field(default=None, metadata=described("Keep this many coefficients of the strategy."))
+    bands: int | None = field(
+        default=None, metadata=described("Keep this many coefficients of the strategy, of bisr those of its inverse.")
+    )
     participations: int = field(default=1, metadata=described("Most steps in which one record takes part."))
     separation: int = field(
         default=1, metadata=described("Fewest steps from one participation to the next; with sampling, the blocks.")
@@ -140,7 +147,7 @@ class MatrixMechanism(Mechanism):
         if file is not None:
             if fields.get("strategy") not in (None, "identity"):
                 raise ParameterError("strategy_file", file, "left out where a strategy is given", shown=False)
-            fields["strategy"] = read_strategy(Path(file))
+            fields["strategy"] = read_strategy(Path(file), fields.get("steps"))
         return fields
 
     @property
@@ -150,7 +157,11 @@ class MatrixMechanism(Mechanism):
             return (Message("note.blocks", blocks=apart, modulus=apart),)
         size = self.sensitivity()
         ends = Figure(digits(size.attained, 6, up=False)), Figure(digits(size.proven, 6, up=True))
-        loose = [Message("note.sensitivity", lower=ends[0], upper=ends[1])] if size.attained < size.proven else []
+        loose = (
+            [Message("note.sensitivity", lower=ends[0], upper=ends[1])]
+            if size.proven > 1.000001 * size.attained
+            else []
+        )
         if self.participations == 1 or self.separation >= self.steps:
             return (Message("note.participation-once"), *loose)
         return (Message("note.participation", steps=Figure(str(self.participations)), apart=apart), *loose)
@@ -162,14 +173,18 @@ class MatrixMechanism(Mechanism):
         return (*Mechanism._unseen(self), "kept-places", "start-weights")
 
 
-def read_strategy(path: Path) -> str:
-    """A strategy from a file: a square matrix as .npy or comma-separated text; entries above the diagonal are 0.
+def read_strategy(path: Path, steps: int | None = None) -> str:
+    """A strategy from a file, .npy or comma-separated text: a lower triangular matrix, or one row of coefficients.
+
+    A Toeplitz matrix of as many rows as there are steps is read as its coefficients.
+
+    Args:
+        path: of the file.
+        steps: of the run; None where they are not known yet.
 
     Raises:
         ParameterError: the file cannot be read, or holds no such matrix.
     """
-    import numpy as np
-
     from reticent.io import strict
 
     try:
@@ -178,9 +193,21 @@ def read_strategy(path: Path) -> str:
     except (OSError, ValueError, EOFError) as error:
         wanted = f"a readable .npy or .csv file ({type(error).__name__})"
         raise ParameterError("strategy_file", str(path), wanted) from None
-    square = values.ndim == 2 and values.shape[0] == values.shape[1] and values.dtype.kind in "fiu"
+    numbers = values.dtype.kind in "fiu" and values.size > 0
+    if numbers and (values.ndim == 1 or (values.ndim == 2 and len(values) == 1)):
+        return _coefficients(values)
+    square = numbers and values.ndim == 2 and values.shape[0] == values.shape[1]
     if not square or np.any(np.triu(values, 1) != 0.0):
-        raise ParameterError("strategy_file", str(path), "a lower triangular matrix of numbers")
-    if values.shape[0] > 128:
-        raise ParameterError("strategy_file", str(path), "at most 128 steps; for more, Toeplitz coefficients")
+        raise ParameterError(
+            "strategy_file", str(path), "a lower triangular matrix of numbers, or a row of coefficients"
+        )
+    if len(values) == steps and np.array_equal(values[1:, 1:], values[:-1, :-1]):
+        return _coefficients(values[:, 0])
+    if len(values) > 128:
+        wanted = "at most 128 steps, or a Toeplitz matrix with a row for each step"
+        raise ParameterError("strategy_file", str(path), wanted)
     return strict.dumps([[float(x) for x in row[: index + 1]] for index, row in enumerate(values)])
+
+
+def _coefficients(values: np.ndarray) -> str:
+    return ",".join(repr(float(x)) for x in np.trim_zeros(values.ravel(), "b"))

@@ -15,13 +15,17 @@ import numpy as np
 
 from reticent.kernel.errors import ParameterError, UnsupportedError
 
-NAMES = ("identity", "prefix", "square-root", "tree")
+NAMES = ("identity", "prefix", "square-root", "bisr", "tree")
+_CGD = "lambda-cgd="
 _LARGEST_DENSE = 2048
 _MOST_ENTRIES = 10_000
 _LONGEST = 400_000
 _HELD = 9
 """Arrays that are held at once weigh as many passes over one."""
-_WANTED = "identity, prefix, square-root, tree, Toeplitz coefficients (1,0.5,...), or rows [[1],[0.5,1]]"
+_TURN = 500.0
+"""What one step of a recurrence in Python weighs in passes."""
+_UNIT = 2.0**-53
+_WANTED = f"{', '.join(NAMES)}, lambda-cgd=0.9, Toeplitz coefficients (1,0.5,...), or rows [[1],[0.5,1]]"
 
 
 class Strategy(NamedTuple):
@@ -29,13 +33,23 @@ class Strategy(NamedTuple):
 
     Attributes:
         text: its name, its coefficients, or a matrix as JSON.
-        bands: most coefficients that count; None keeps all.
+        bands: most coefficients that count, of ``bisr`` those of its inverse; None keeps all.
         steps: number of releases, >= 1.
     """
 
     text: str
     bands: int | None
     steps: int
+
+    @property
+    def named(self) -> bool:
+        """Whether a name says all coefficients; of each that is Toeplitz they are not negative and do not increase."""
+        return self.text in NAMES or self.text.startswith(_CGD)
+
+    @property
+    def inverted(self) -> bool:
+        """Whether its coefficients come from those of its inverse, one after the other."""
+        return self.text == "bisr" and 1 < self.width < self.steps
 
     @property
     def dense(self) -> bool:
@@ -53,7 +67,7 @@ class Sensitivity(NamedTuple):
 
     Attributes:
         attained: some data set reaches it.
-        proven: none exceeds it; the same number where it is exact.
+        proven: none exceeds it; the same number where it is exact, but for rounding.
     """
 
     attained: float
@@ -66,7 +80,8 @@ def check(strategy: Strategy) -> None:
     Raises:
         ParameterError: it is none.
     """
-    if strategy.text in NAMES:
+    if strategy.named:
+        _cancelled(strategy)
         return
     if len(strategy.text) > _LONGEST:
         raise ParameterError("strategy", strategy.text[:60], f"a text of at most {_LONGEST} characters")
@@ -81,11 +96,12 @@ def work(strategy: Strategy, participations: int, separation: int) -> float:
         participations: of one record, at most, >= 1.
         separation: least number of steps from one to the next, >= 1.
     """
-    steps, named = strategy.steps, strategy.text in NAMES
+    steps = strategy.steps
     most = min(participations, -(-steps // separation))
-    first = coefficients(strategy._replace(steps=2) if named else strategy)  # those with a name fall from the start
-    dense = strategy.text == "tree" or (most > 1 and not _falls(first))
-    return float(steps) * (most + _HELD) * (steps if dense else 1.0)
+    falls = most == 1 or _falls(strategy)
+    passes = _HELD + (1 if falls and most * separation >= steps else most)
+    turn = _TURN + strategy.width / 16.0 if strategy.inverted else 0.0  # products go sixteen times as fast as passes
+    return float(steps) * (passes + turn) * (1.0 if falls and strategy.text != "tree" else steps)
 
 
 def coefficients(strategy: Strategy) -> np.ndarray | None:
@@ -99,15 +115,53 @@ def coefficients(strategy: Strategy) -> np.ndarray | None:
             found = np.ones(1)
         case "prefix":
             found = np.ones(strategy.width)
-        case "square-root":  # the Toeplitz root of the prefix sums: binomial(2j, j) / 4^j
-            j = np.arange(1, strategy.width)
-            found = np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / j)])
+        case "square-root":
+            found = _root(strategy.width)
+        case "bisr":
+            return _inverse_of_root(strategy) if strategy.width > 1 else np.ones(1)
+        case _ if strategy.named and not strategy.dense:
+            found = np.cumprod(np.append(1.0, np.full(strategy.steps - 1, _cancelled(strategy))))
         case _ if strategy.dense:
             return None
         case _:
             found = _numbers(strategy.text)
     found = found[: strategy.width]
     return np.trim_zeros(found, "b")
+
+
+def _root(width: int) -> np.ndarray:
+    """The Toeplitz root of the prefix sums: binomial(2j, j) / 4^j."""
+    return np.append(1.0, np.cumprod(1.0 - 0.5 / np.arange(1, width)))
+
+
+@lru_cache(maxsize=8)
+def _inverse_of_root(strategy: Strategy) -> np.ndarray:
+    """The power series 1 / p, p the first ``width`` terms of (1 - x)^(1/2): each number is a sum of earlier ones."""
+    width, found = strategy.width, np.zeros(strategy.steps)
+    found[:width] = _root(width)
+    shares = np.ascontiguousarray((found[1:width] / (2.0 * np.arange(1, width) - 1.0))[::-1])
+    for step in range(width, strategy.steps):
+        found[step] = shares @ found[step - width + 1 : step]
+    return found
+
+
+def _cancelled(strategy: Strategy) -> float:
+    """The share of the last noise that ``lambda-cgd`` takes back; 0 for all others.
+
+    Raises:
+        ParameterError: it is no share, or bands are to be kept.
+    """
+    if not strategy.text.startswith(_CGD):
+        return 0.0
+    try:
+        share = float(strategy.text.removeprefix(_CGD))
+    except ValueError:
+        share = math.nan
+    if not 0.0 <= share <= 1.0:
+        raise ParameterError("strategy", strategy.text[:60], "lambda-cgd=L with L from 0 to 1")
+    if strategy.bands is not None:
+        raise ParameterError("bands", strategy.bands, "left out with lambda-cgd", shown=False)
+    return share
 
 
 def _numbers(text: str) -> np.ndarray:
@@ -179,11 +233,11 @@ def _dense(text: str, steps: int) -> np.ndarray:
 
 def bandwidth(strategy: Strategy) -> int:
     """Rows that one column reaches: columns at least this many steps apart are orthogonal."""
-    named = {"identity": 1, "prefix": strategy.width, "square-root": strategy.width}
-    if strategy.text in named:
-        return named[strategy.text]
-    if strategy.text == "tree":
-        return strategy.steps
+    if strategy.text in ("prefix", "square-root"):
+        return strategy.width
+    if strategy.named:  # what is held apart by its inverse reaches to the end, also where it is too small for a float
+        alone = {"identity": True, "tree": False, "bisr": strategy.width == 1}
+        return 1 if alone.get(strategy.text, _cancelled(strategy) == 0.0) else strategy.steps
     first = coefficients(strategy)
     if first is not None:
         return len(first)
@@ -219,15 +273,13 @@ def sensitivity(strategy: Strategy, participations: int, separation: int) -> Sen
     norms, steps = column_norms(strategy), strategy.steps
     most = min(participations, -(-steps // separation))
     if most == 1:
-        largest = float(norms.max())
-        return Sensitivity(largest, largest)
+        return _enclosed(float(norms.max()), strategy, most)
+    first = coefficients(strategy)
+    if first is not None and _falls(strategy):
+        return _enclosed(_of_pattern(first, steps, most, separation), strategy, most)
     if bandwidth(strategy) <= separation:
         together = math.sqrt(_heaviest(norms**2, most, separation))
         return Sensitivity(together, together)
-    first = coefficients(strategy)
-    if first is not None and _falls(first):
-        early = _of_pattern(first, steps, most, separation)
-        return Sensitivity(early, early)
     c = matrix(strategy)
     gram = c.T @ c
     rows = np.array([_heaviest(np.abs(gram[i]), most, separation, through=i) for i in range(steps)])
@@ -238,13 +290,30 @@ def sensitivity(strategy: Strategy, participations: int, separation: int) -> Sen
     return Sensitivity(min(attained, proven), proven)
 
 
-def _falls(first: np.ndarray | None) -> bool:
-    """Whether a strategy is Toeplitz, and its coefficients are not negative and do not increase."""
+def _falls(strategy: Strategy) -> bool:
+    """Whether it is Toeplitz, and its coefficients are not negative and do not increase: by name, or as they are."""
+    if strategy.named:
+        return strategy.text != "tree"
+    first = coefficients(strategy)
     return first is not None and bool(np.all(first >= 0.0) and np.all(np.diff(first) <= 0.0))
+
+
+def _enclosed(size: float, strategy: Strategy, most: int) -> Sensitivity:
+    """Both ends of a norm, where coefficients are rounded: docs/theory/matrix-mechanism.md, "Rounding"."""
+    error = 0.0
+    if strategy.named and strategy.text not in ("identity", "prefix", "tree"):
+        error = 4.0 * (strategy.steps + most) * size
+    if strategy.inverted:
+        error += 8.0 * (strategy.width + 1) * most * math.sqrt(strategy.steps)
+    return Sensitivity(max(size - error * _UNIT, 0.0), size + error * _UNIT)
 
 
 def _of_pattern(first: np.ndarray, steps: int, most: int, separation: int) -> float:
     """Norm of the sum of the columns 0, separation, 2 separation, ... of a Toeplitz matrix."""
+    if most * separation >= steps:  # each place has all columns before it: sums along rows of ``separation`` places
+        rows = np.zeros((-(-steps // separation), separation))
+        rows.flat[: len(first)] = first
+        return float(np.linalg.norm(np.cumsum(rows, axis=0).flat[:steps]))
     total = np.zeros(steps)
     for index in range(most):
         start = index * separation
