@@ -39,7 +39,8 @@ def reserved(certificate: Certificate) -> Iterator[str]:
 
 
 _AVERAGES = {
-    "recovered": "That is on average over what the records could hold. It is no limit for one particular record."
+    "recovered": "That is on average over what the records could hold. It is no limit for one particular record. "
+    "One guess counts; more guesses need a baseline of their own."
 }
 """What a measure is besides, where its number alone would say more."""
 

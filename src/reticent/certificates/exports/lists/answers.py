@@ -30,10 +30,11 @@ def _question(one: CertifiedAssessment) -> str:
 def _answered(certificate: Certificate) -> Lines:
     """The worst case, what it rests on, and how sure somebody is who accuses few."""
     worst, records = _worst(certificate), persons(certificate.mechanism)
-    yield from map(str, (*answers(worst, records), *resting(worst, records)))
+    yield from map(str, answers(worst, records))
     for question, alarms, right, *_ in surest(certificate):
         few = f"whoever accuses only a few can be surer, and the fewer, the surer: with {alarms} false alarms, {right}"
         yield f"Asked {question}: {few} of the accusations are right (half without the model)"
+    yield from _terms(certificate)
     yield _OF_MANY
 
 
@@ -51,8 +52,19 @@ def _found(certificate: Certificate) -> Lines:
             found = f"of those who were in the data, {found_at(one, fpr)} are found"
             alarms = f"if {percent(fpr)} of all others may be accused wrongly"
             yield f"{_question(one)}: {found}, {alarms} ({percent(fpr)} without the model)"
-    yield from map(str, resting(_worst(certificate), persons(certificate.mechanism)))
+    yield from _terms(certificate)
     yield _OF_MANY
+
+
+def _terms(certificate: Certificate) -> Lines:
+    """What must hold for each number of the worst case, and whom it is about."""
+    yield from map(str, resting(_worst(certificate), persons(certificate.mechanism)))
+    yield from _people(certificate)
+
+
+def _people(certificate: Certificate) -> Lines:
+    declared = isinstance(persons(certificate.mechanism), int)
+    yield f"{words.people(certificate)}{' Nobody checked that.' if declared else ''}"
 
 
 _OF_MANY = (
@@ -69,11 +81,16 @@ def _queries(certificate: Certificate) -> Lines:
 
 
 def _content(certificate: Certificate) -> Lines:
-    yield "The limits of the worst case hold whatever the records hold. They weigh no harm."
+    yield "The limits of the worst case on whether, and which, record was used hold whatever records hold."
+    yield from _terms(certificate)
+    yield "No limit weighs harm."
 
 
 def _most(certificate: Certificate) -> Lines:
     yield "The worst case is the maximum over persons and over data sets."
+
+
+_AVERAGE = " It is an average: no limit for a record of which more can be guessed."
 
 
 def _sentences(certificate: Certificate, wanted: Callable[[CertifiedAssessment], bool]) -> Lines:
@@ -81,7 +98,9 @@ def _sentences(certificate: Certificate, wanted: Callable[[CertifiedAssessment],
     every = certificate.assessments
     own = [one for place, one in enumerate(every) if not any(repeats(one, other) for other in every[:place])]
     for one in sorted(filter(wanted, own), key=lambda one: one.claim != Claim.BOUND):
-        yield f"{words.claim(one)}: {one.sentence or 'no sentence'} ({one.label})"
+        mean = _AVERAGE if ADVERSARIES[one.adversary].averaged else ""
+        yield f"{words.claim(one)}: {one.sentence or 'no sentence'}{mean} ({one.label})"
+    yield from _people(certificate)
 
 
 def _averaged(certificate: Certificate) -> Lines:
@@ -125,6 +144,8 @@ def _noise(certificate: Certificate) -> Lines:
 
 
 def _released(certificate: Certificate) -> Lines:
+    seen = "recorded by the issuer's own program" if certificate.ledger else "declared"
+    yield f"What was run, {seen}:"
     yield from (f"{before}{label}: {value}" for before, (label, value) in facts.facts(certificate))
     if certificate.ledger is not None and certificate.ledger.utility.test_accuracy is not None:
         yield str(Message("page.accuracy"))
@@ -148,8 +169,7 @@ def _protected(certificate: Certificate) -> Lines:
         dict.fromkeys(f"“{Message(f'short.{one.neighbouring}')}”" for one in certificate.assessments)
     )
     yield f"Protected, each by itself: {unit_in_words(persons(certificate.mechanism))}. Asked: {questions}."
-    declared = isinstance(persons(certificate.mechanism), int)
-    yield f"{words.people(certificate)}{' Nobody checked that.' if declared else ''}"
+    yield from _people(certificate)
 
 
 def _policy(certificate: Certificate) -> Lines:
