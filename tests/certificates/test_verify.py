@@ -17,7 +17,7 @@ from reticent.adversaries import Attribute, MembershipGame, Mixed, Relaxed
 from reticent.adversaries.relaxed.dimension import DirectionLaw
 from reticent.certificates.build import certify_run, public
 from reticent.certificates.check import Checked, check
-from reticent.certificates.document.derive import derive
+from reticent.certificates.document.derive import PRIVATE, derive
 from reticent.certificates.document.inputs import inputs_of
 from reticent.certificates.document.rounding import leaves, settled
 from reticent.certificates.document.schema import Certificate, content_hash
@@ -100,6 +100,7 @@ FORGERIES: dict[str, Edits] = {
     "number alone": {"assessments.0.advantage.value": 0.01},
     "order": {"assessments": lambda listed: listed[::-1]},
     "note added": {"assessments.0.notes": [text("Audited by everybody.")]},
+    "reason for leaving out invented": {"assessments.3": GONE, "skipped.membership": text("it is safe")},
     "public by name only": {"edition": "public"},
     "do_not_publish emptied": {"do_not_publish": []},
     "more noise": {"mechanism.noise_multiplier": 30},
@@ -124,6 +125,20 @@ def test_a_forgery_is_refused(certificate: Certificate, name: str) -> None:
     changed = forged(document, FORGERIES[name])
     assert changed != document
     assert refused(changed)
+
+
+@pytest.mark.parametrize("name", ["relaxed", "membership", "membership-game", "attribute"])
+@pytest.mark.parametrize("reason", [said("it was answered elsewhere"), said(""), PRIVATE], ids=str)
+def test_an_attacker_is_left_out_for_a_reason_that_can_be_true(name: str, reason: Any) -> None:
+    document = document_of(of(Gaussian(2.0)))
+    assert name in document["skipped"]
+    assert refused(forged(document, {f"skipped.{name}": to_json(reason)}))
+
+
+def test_a_reason_is_that_of_this_attacker_and_this_release() -> None:
+    document = document_of(game())
+    assert not refused(document)
+    assert refused(forged(document, {"skipped.relaxed": document["skipped"]["membership-game"]}))
 
 
 def test_leaving_an_attacker_out_is_said(certificate: Certificate) -> None:

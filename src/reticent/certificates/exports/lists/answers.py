@@ -100,7 +100,8 @@ def _sentences(certificate: Certificate, wanted: Callable[[CertifiedAssessment],
     for one in sorted(filter(wanted, own), key=lambda one: one.claim != Claim.BOUND):
         mean = _AVERAGE if ADVERSARIES[one.adversary].averaged else ""
         yield f"{words.claim(one)}: {one.sentence or 'no sentence'}{mean} ({one.label})"
-    yield from _people(certificate)
+    if any(map(wanted, own)):
+        yield from _people(certificate)
 
 
 def _averaged(certificate: Certificate) -> Lines:
@@ -122,14 +123,13 @@ _VOUCHES = {
 }
 
 
-def _resting_on(*statuses: Status) -> Callable[[Certificate], Lines]:
+def _resting_on(status: Status) -> Callable[[Certificate], Lines]:
     def said(certificate: Certificate) -> Lines:
         needed = (words.needed(certificate, measure) for measure in further(certificate))
         for found in (words.every_condition(certificate), *needed):
-            for status in found.keys() & set(statuses):
-                for line, who in found[status]:
-                    names = ", ".join(map(str, who))
-                    yield f"{_VOUCHES[status]}: {line}{f' ({names})' if names else ''}"
+            for line, who in found.get(status, ()):
+                names = ", ".join(map(str, who))
+                yield f"{_VOUCHES[status]}: {line}{f' ({names})' if names else ''}"
 
     return said
 
