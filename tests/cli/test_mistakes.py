@@ -78,6 +78,7 @@ REFUSED = {
     "train small.yaml --out run --sweep seed=1 --engine slurm": "one of local, dask, ray",
     "train small.yaml --out run --sweep seed=1 --checkpoint x": "without --data and --checkpoint",
     "train small.yaml --out run --sweep noise_multiplier=-1": "noise_multiplier",
+    "train small.yaml --out run --sweep seed=1 --dry-run": "--dry-run must be left out of a sweep",
     "train number.yaml --out run": "number.yaml: selection: must be a mapping",
     "train seeded.yaml --out run": "seeded.yaml: randomness must be",
     "train chosen.yaml --out run --workers 2": "it trains in this process",

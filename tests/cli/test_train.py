@@ -92,7 +92,7 @@ def test_a_sweep_says_that_choosing_costs_all_runs(out: Path, capsys) -> None:
     assert load_run(found["cells"][0]["run"]).ledger.utility.test_accuracy == found["cells"][0]["test_accuracy"]
     large = ("--sweep", "batch_size=1000", "--out", out.with_name("large"))
     code, _, err = run(capsys, "train", out.with_name("small.yaml"), *large)
-    assert (code, err.count("\n"), "batch_size" in err) == (2, 1, True)
+    assert (code, err.count("\n"), "batch_size" in err, large[-1].exists()) == (2, 1, True, False)
 
 
 def test_a_selection_writes_the_best_and_says_what_it_reveals(out: Path, capsys) -> None:

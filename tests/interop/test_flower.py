@@ -150,7 +150,8 @@ def test_other_attackers_stand_beside_the_worst_case() -> None:
     accountant = filled(Config(), (Event(2.0, 100), 5))
     relaxed, worst = rt.assess(accountant.released(), ["relaxed", "worst-case"])
     found = [one.measure(rt.epsilon_at_delta, DELTA).value for one in (relaxed, worst)]
-    assert found[0] < found[1] == accountant.get_epsilon(DELTA)
+    assert found[0] < 0.9 * found[1]
+    assert found[1] == pytest.approx(accountant.get_epsilon(DELTA), rel=1e-9, abs=0)
     assert accountant.released().unit == "client"
 
 
@@ -178,7 +179,7 @@ def test_a_state_goes_through_json(config: Config, more: dict[str, Any]) -> None
     restored.load_state_dict(json.loads(text))
     assert json.dumps(restored.state_dict()) == text
     assert restored.released() == saved.released()
-    assert restored.get_epsilon(DELTA) == saved.get_epsilon(DELTA)
+    assert restored.get_epsilon(DELTA) == pytest.approx(saved.get_epsilon(DELTA), rel=1e-9, abs=0)
 
 
 def damaged(*path: Any, to: Any = None, drop: bool = False) -> dict[str, Any]:
@@ -369,7 +370,7 @@ def test_flowers_strategy_tells_it_each_round(flower: Any, uniform: bool) -> Non
     assert isinstance(spent, flower.PrivacySpent)
     assert (spent.num_releases, spent.delta, spent.accounting_method) == (6, DELTA, "reticent")
     same = filled(Config(population_size=20), (Event(2.0, 5, 20), 6), uniform=uniform)
-    assert spent.epsilon == same.get_epsilon(DELTA)
+    assert spent.epsilon == pytest.approx(same.get_epsilon(DELTA), rel=1e-9, abs=0)
     assert accountant.state_dict() == same.state_dict()
 
 

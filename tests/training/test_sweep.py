@@ -118,6 +118,12 @@ def test_what_diverged_is_counted_as_planned(tmp_path):
     assert (found.together.advantage.value, found.together.epsilon.value) == pytest.approx(both, rel=1e-4, abs=0)
 
 
+def test_a_cell_that_cannot_be_trained_is_refused_before_another_is_and_leaves_no_folder(tmp_path):
+    with pytest.raises(ParameterError, match="batch_size must be at most the 60 training records, got 61"):
+        sweep(make_grid(SETTINGS, {"batch_size": [12, 61]}, "x"), tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
 def test_only_the_folder_of_a_sweep_is_gone_on_with(tmp_path):
     store = Store(tmp_path / "other")
     with store.exclusive({"kind": "attack"}):

@@ -32,7 +32,7 @@ from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.run import train
 from reticent.training.rundir import Run, load_run
-from reticent.training.setup import load_dataset, planned_release
+from reticent.training.setup import load_dataset, make_settings, planned_release
 
 MOST_CELLS = 1000
 _KIND, _RUNS = "train-cell", "runs"
@@ -182,6 +182,7 @@ def sweep(
         raise ParameterError("cells", 0, "at least one cell")
     store = Store(Path(out))
     _check_folder(store, resume)
+    _check_cells(cells)
     plan = {"kind": "sweep", "cells": len(cells)}
     execute(
         [cell.task for cell in cells],
@@ -221,6 +222,16 @@ def _check_folder(store: Store, resume: bool) -> None:
         raise ArtifactError(f"{store.root}: holds something other than a sweep: name another folder")
     if not resume:
         raise ArtifactError(f"{store.root}: holds an earlier sweep: --resume goes on with it, --out names another one")
+
+
+def _check_cells(cells: Sequence[Cell]) -> None:
+    """What does not fit its data set, or meets no target, is said before a cell is trained."""
+    sizes: dict[str, int] = {}
+    for config in (cell.config for cell in cells):
+        data = config.data.model_dump_json()
+        if data not in sizes:
+            sizes[data] = len(load_dataset(config.data).train)
+        make_settings(config, sizes[data])
 
 
 def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:
