@@ -54,6 +54,14 @@ def test_marks_of_a_logarithmic_axis_are_written_in_full(rate: float, rates: str
         assert [float(text) for text in layout[axis]["ticktext"]] == layout[axis]["tickvals"]
 
 
+def test_two_settings_at_one_place_of_the_map_share_a_mark() -> None:
+    """Else the one would hide the name of the other."""
+    marks = [one["name"] for one in mapped(DPSGD(1.1, 0.01, 9), DPSGD(1.1, 0.01, 1000))["data"] if one.get("name")]
+    assert marks == ["A, B"]
+    marks = [one["name"] for one in mapped(DPSGD(1.2, 0.01, 9), DPSGD(1.1, 0.01, 1000))["data"] if one.get("name")]
+    assert marks == ["A", "B"]
+
+
 @pytest.mark.parametrize(
     ("settings", "limit"),
     [

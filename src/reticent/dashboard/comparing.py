@@ -148,7 +148,10 @@ def map_figure(
         line = _isoline(limit, values, noises, rates, GROUNDS[theme].target, f"<b>target {limit:g}</b>", 0.06)
         line["line"]["width"] = 3
         lines.append(line)
-    found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
+    places: dict[tuple[float, float], dict[str, int]] = {}
+    for name, m in marks.items():
+        places.setdefault((m.sample_rate, m.noise_multiplier), {})[name] = m.steps
+    found = [_mark(place, steps, b.steps, theme) for place, steps in places.items()]
     look = {"type": "log", "gridcolor": "rgba(0,0,0,0)", "automargin": True, "tickangle": 0, "tickfont": {"size": 11}}
     layout = {
         **base_layout(theme),
@@ -235,10 +238,12 @@ def _readable(level: float, theme: str) -> str:
     return "#ffffff" if dark else "#10151a"
 
 
-def _mark(name: str, mechanism: DPSGD, steps: int, theme: str) -> Figure:
-    note = "" if mechanism.steps == steps else f" ({mechanism.steps} steps; the map is for {steps})"
-    ground = GROUNDS[theme]
-    told = f"{name}: noise %{{y:.4g}} at rate %{{x:.4g}}{note}<extra></extra>"
-    look: Figure = {"marker": {"size": 26, "color": ground.label, "line": {"color": ground.ink, "width": 2}}}
-    look.update(mode="markers+text", text=[f"<b>{name}</b>"], textposition="middle center", showlegend=False)
-    return line_through([mechanism.sample_rate], [mechanism.noise_multiplier], name, **look, hovertemplate=told)
+def _mark(place: tuple[float, float], steps: Mapping[str, int], shown: int, theme: str) -> Figure:
+    """One setting, or both where they differ in steps alone."""
+    names, ground = ", ".join(steps), GROUNDS[theme]
+    others = [f"; {name} has {count} steps, the map is for {shown}" for name, count in steps.items() if count != shown]
+    told = f"{names}: noise %{{y:.4g}} at rate %{{x:.4g}}{''.join(others)}<extra></extra>"
+    size = 20 + 6 * len(names)
+    look: Figure = {"marker": {"size": size, "color": ground.label, "line": {"color": ground.ink, "width": 2}}}
+    look.update(mode="markers+text", text=[f"<b>{names}</b>"], textposition="middle center", showlegend=False)
+    return line_through([place[0]], [place[1]], names, **look, hovertemplate=told)
