@@ -427,6 +427,13 @@ def measured() -> str:
     return f"# Measured times\n\n{_MADE}\n\n{text()}"
 
 
+def attribute_results() -> str:
+    """What an attacker learns about one field in real runs."""
+    from experiments.closed_form_bounds.attribute_report import text
+
+    return f"# Attribute inference: what real runs show\n\n{_MADE}\n\n{text()}"
+
+
 @cache
 def _gallery() -> dict[str, str]:
     from experiments import gallery
@@ -448,6 +455,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "concepts/conditions.md": conditions,
     "development/mutants.md": mutants,
     "development/rooms.md": rooms,
+    "evidence/attribute-results.md": attribute_results,
     "evidence/errata.md": errata,
     "evidence/measured.md": measured,
     "reference/catalogue.md": catalogue,

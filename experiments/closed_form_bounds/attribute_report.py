@@ -1,4 +1,4 @@
-"""Tables and figures of the attribute runs: docs/evidence/attribute-results.md and docs/figures/attribute-*.svg.
+"""Tables and figures of the attribute runs: ``docs/pages.py`` makes the page, this draws attribute-*.svg.
 
     python -m experiments.closed_form_bounds.attribute_report
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +60,14 @@ VERDICT = (
 )
 
 
-def securities(run: dict, epoch: dict) -> dict[str, float]:
-    """Bayes security after an epoch, by everything that we and the paper know."""
+def security(run: dict, epoch: dict) -> dict[str, float]:
+    """Bayes security after an epoch, by everything that we and the paper know; computed once."""
+    if "security" not in epoch:
+        epoch["security"] = _security(run, epoch)
+    return epoch["security"]
+
+
+def _security(run: dict, epoch: dict) -> dict[str, float]:
     steps = epoch["epoch"] * run["steps_per_epoch"]
     noise, rate = run["noise_multiplier"], run["sample_rate"]
     mechanism = DPSGD(noise, rate, steps)
@@ -84,18 +91,15 @@ def securities(run: dict, epoch: dict) -> dict[str, float]:
     return {**found, "published_centroid": math.erfc(mu / (2.0 * math.sqrt(2.0)))}
 
 
+@cache
 def load(name: str) -> list[dict]:
-    """All seeds of a data set, with securities filled in."""
-    runs = [json.loads(path.read_text()) for path in sorted((HERE / "results").glob(f"{name}-*.json"))]
-    for run in runs:
-        for epoch in run["epochs"]:
-            epoch["security"] = securities(run, epoch)
-    return runs
+    """All seeds of a data set."""
+    return [json.loads(path.read_text()) for path in sorted((HERE / "results").glob(f"{name}-*.json"))]
 
 
-def over_seeds(runs: list[dict], value: Callable[[dict], float]) -> np.ndarray:
-    """(seeds, epochs)."""
-    return np.array([[value(epoch) for epoch in run["epochs"]] for run in runs])
+def over_seeds(runs: list[dict], value: Callable[[dict, dict], float], epochs: Iterable[int]) -> np.ndarray:
+    """(seeds, epochs); the first epoch is 1."""
+    return np.array([[value(run, run["epochs"][e - 1]) for e in epochs] for run in runs])
 
 
 def table(name: str, runs: list[dict]) -> str:
@@ -104,11 +108,11 @@ def table(name: str, runs: list[dict]) -> str:
     lines = [
         "| | " + " | ".join(f"epoch {e}" for e in epochs) + " | printed |",
         "|---|" + "---|" * (len(epochs) + 1),
-        _line("accuracy on test records", over_seeds(runs, lambda e: e["accuracy"]), epochs, ""),
+        _line("accuracy on test records", over_seeds(runs, lambda _, e: e["accuracy"], epochs), ""),
     ]
     for label, key in CURVES.items():
         printed = ", ".join(f"{v} at {e}" for e, v in PRINTED.get(name, {}).get(key, {}).items())
-        lines.append(_line(label, over_seeds(runs, lambda e, k=key: e["security"][k]), epochs, printed))
+        lines.append(_line(label, over_seeds(runs, lambda r, e, k=key: security(r, e)[k], epochs), printed))
     return "\n".join(lines)
 
 
@@ -119,7 +123,7 @@ def success(security: float, guess: float) -> float:
 
 def statement(runs: list[dict]) -> str:
     """What an attacker can do after the last epoch, in numbers of the paper's last table."""
-    last = [run["epochs"][-1]["security"] for run in runs]
+    last = [security(run, run["epochs"][-1]) for run in runs]
     values = runs[0]["values_of_the_attribute"]
     lines = [
         "| | Bayes security | success at two equal values | at uniform values | TPR at FPR 10% |",
@@ -142,9 +146,9 @@ def figure(name: str, runs: list[dict], path: Path) -> None:
 
     fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     epochs = np.arange(1, len(runs[0]["epochs"]) + 1)
-    accuracy = over_seeds(runs, lambda e: e["accuracy"])
+    accuracy = over_seeds(runs, lambda _, e: e["accuracy"], epochs)
     for label, key in CURVES.items():
-        values = over_seeds(runs, lambda e, k=key: e["security"][k])
+        values = over_seeds(runs, lambda r, e, k=key: security(r, e)[k], epochs)
         (line,) = left.plot(epochs, values.mean(0), label=label)
         left.fill_between(epochs, values.min(0), values.max(0), color=line.get_color(), alpha=0.2, linewidth=0)
         right.plot(accuracy.ravel(), values.ravel(), ".", color=line.get_color(), markersize=3)
@@ -163,7 +167,6 @@ def section(name: str, title: str) -> str:
     runs = load(name)
     if not runs:
         return f"## {title}\n\nNot run.\n"
-    figure(name, runs, DOCS / "figures" / f"attribute-{name}.svg")
     first = runs[0]
     seconds = [run["seconds"]["total"] for run in runs]
     audited = (
@@ -218,7 +221,7 @@ def variations() -> str:
 
 def _every_step(found: dict) -> float:
     (run,) = (r for r in load("adult") if r["seed"] == found["seed"])
-    return run["epochs"][found["epochs"] - 1]["security"]["published_exact"]
+    return security(run, run["epochs"][found["epochs"] - 1])["published_exact"]
 
 
 def _minutes(seconds: list[float]) -> str:
@@ -231,28 +234,40 @@ def _seeds(runs: list[dict]) -> str:
     return f"seed {numbers} only: no spread is shown" if len(runs) == 1 else f"seeds {numbers}"
 
 
-def _line(label: str, values: np.ndarray, epochs: list[int], printed: str) -> str:
-    columns = [values[:, e - 1] for e in epochs]
+def _line(label: str, values: np.ndarray, printed: str) -> str:
     alone = len(values) == 1
-    cells = [f"{v.mean():.4f}" if alone else f"{v.mean():.4f} ({v.min():.4f} to {v.max():.4f})" for v in columns]
+    cells = [f"{v.mean():.4f}" if alone else f"{v.mean():.4f} ({v.min():.4f} to {v.max():.4f})" for v in values.T]
     return f"| {label} | " + " | ".join(cells) + f" | {printed} |"
 
 
+NAMES = {
+    "adult": "Adult, age",
+    "location-30": "Location-30, one visited place",
+    "generated-purchase-shape": "Generated records of the shape of Purchase-100",
+}
+
+
+@cache
+def text() -> str:
+    """What the page says."""
+    adult, *others = (section(name, title) for name, title in NAMES.items())
+    return "\n".join(
+        [
+            "[Attribute inference](../theory/attribute.md) says what the numbers mean. "
+            "Cells: mean over seeds (smallest to largest).",
+            "",
+            adult,
+            variations(),
+            *others,
+        ]
+    )
+
+
 def main() -> None:
-    """Write the page."""
-    parts = [
-        "# Attribute inference: what real runs show",
-        "",
-        "Generated by `python -m experiments.closed_form_bounds.attribute_report`; see "
-        "[attribute.md](../theory/attribute.md).",
-        "Cells: mean over seeds (smallest to largest).",
-        "",
-        section("adult", "Adult, age"),
-        variations(),
-        section("location-30", "Location-30, one visited place"),
-        section("generated-purchase-shape", "Generated records of the shape of Purchase-100"),
-    ]
-    (DOCS / "evidence" / "attribute-results.md").write_text("\n".join(parts))
+    """Draw the figures of the page."""
+    for name in NAMES:
+        if runs := load(name):
+            figure(name, runs, DOCS / "figures" / f"attribute-{name}.svg")
 
 
 if __name__ == "__main__":
