@@ -12,10 +12,10 @@ from reticent.kernel.registry import described
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 
 DIMENSION = described("Dimensions in which the direction of the record is unknown to the attacker.")
-GRADIENTS = described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any.")
+GRADIENTS = described("How a record's gradient reacts to the weights: fixed, one-direction, hard-label-head, linear-head or any.")
 KNOWN_SHARE = described("Largest share of a gradient's squared length that everybody knows, such as a bias.")
 """What people read about the fields."""
-_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
+_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.HARD_LABEL_HEAD: "hard head", Gradients.LINEAR_HEAD: "head"}
 
 
 class DirectionUnknown(Adversary):

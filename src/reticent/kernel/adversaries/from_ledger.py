@@ -9,7 +9,7 @@ from reticent.kernel.messages import Message
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Status, condition
 
-_OF_THE_FORM = ("fixed-length", "one-direction", "linear-head", "independent-directions")
+_OF_THE_FORM = ("fixed-length", "one-direction", "hard-label-head", "linear-head", "independent-directions")
 
 
 def assess_seen(
