@@ -23,6 +23,8 @@ from reticent.watching.events import Backward
 from reticent.watching.models import bare, entrance
 
 _AT_ONCE = 1 << 22
+_ACROSS_CLASSES = (1, (1 << 64) - 1)
+"""The last of two axes, as torch keeps it."""
 _OF_LABELS = 0x5851F42D4C957F2D
 
 
@@ -165,6 +167,8 @@ def _hard_labels(loss: torch.Tensor, gave: Any) -> torch.Tensor | None:
     labels: torch.Tensor = node._saved_target
     softmax = node.next_functions[0][0]
     if labels.ndim != 1 or softmax is None or not softmax.name().startswith("LogSoftmaxBackward"):
+        return None
+    if softmax._saved_dim not in _ACROSS_CLASSES:
         return None
     end = softmax.next_functions[0][0]
     if end is not gave and end is not None and end.name() == "BackwardHookFunctionBackward":  # of Opacus's hooks
