@@ -96,7 +96,7 @@ class FormWatch(Detector):
     def _falls(self, loss: torch.Tensor, _: Any) -> None:
         """A backward pass begins at ``loss``."""
         self._losses += 1
-        labels = _hard_labels(loss, self._gave)
+        labels = _hard_labels(loss, self._gave) if self._hard else None
         self._hard = self._rows is not None and labels is not None and self._rows.hold(self._numbers, labels)
 
     def _got(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
