@@ -205,11 +205,26 @@ def test_a_network_or_features_that_nobody_saw_leave_the_answer_conditional(form
             GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20, features="same", known_share=0.2),
             "known_share",
         ),
+        (
+            Relaxed(5, gradients=Gradients.LINEAR_HEAD),
+            GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20, features="same", known_share=1e-4),
+            "at least 0.0001, as the run has it",
+        ),
     ],
 )
 def test_who_contradicts_what_was_seen_is_refused(adversary, form, name) -> None:
     with pytest.raises(ParameterError, match=name):
         assess(RUN, [adversary], witness=Saw(form))
+
+
+@pytest.mark.parametrize("kind", [Relaxed, Mixed])
+@pytest.mark.parametrize(("stated", "seen"), [(0.0, 1e-9), (0.1, 0.1000002), (0.25, 0.2)])
+def test_a_share_that_was_rounded_contradicts_nothing_and_the_larger_one_counts(kind, stated, seen) -> None:
+    form = HEAD.model_copy(update={"known_share": seen})
+    one = kind(dimension=5, gradients=Gradients.LINEAR_HEAD, known_share=stated)
+    (found, _) = assess(RUN, [one], witness=Saw(form, known_share=Status.CHECKED))
+    assert found.adversary.known_share == max(stated, seen)
+    assert keys_of(found)["known-share"] is Status.CHECKED
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ GRADIENTS = described("How a record's gradient reacts to the weights: fixed, one
 KNOWN_SHARE = described("Largest share of a gradient's squared length that everybody knows, such as a bias.")
 """What people read about the fields."""
 _SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.HARD_LABEL_HEAD: "hard head", Gradients.LINEAR_HEAD: "head"}
+_ROUNDED = 1e-5
+"""By how much a stated share may lie below that of the run, which was rounded up; then that of the run counts."""
 
 
 class DirectionUnknown(Adversary):
@@ -56,6 +58,8 @@ class DirectionUnknown(Adversary):
         if self.gradients in FORMS and self.gradients not in form.ensured:
             why = "" if form.obstacle is None else f": {form.obstacle.text}"
             raise ParameterError("gradients", self.gradients.value, f"one that the model of the run has{why}")
-        if self.gradients in FORMS and self.known_share < form.known_share:
-            raise ParameterError("known_share", self.known_share, f"at least {form.known_share!r}, as the run has it")
-        return self
+        if self.gradients not in FORMS or self.known_share >= form.known_share:
+            return self
+        if self.known_share < form.known_share - _ROUNDED:
+            raise ParameterError("known_share", self.known_share, f"at least {form.known_share:.6g}, as the run has it")
+        return replace(self, known_share=form.known_share)  # type: ignore[type-var]
