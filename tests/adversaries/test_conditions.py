@@ -39,7 +39,7 @@ MECHANISMS = [
 class Saw:
     """A ledger that saw one model."""
 
-    looks_to_stop = base_model = False
+    looks_to_stop = False
 
     def rearranges(self, neighbouring: Neighbouring) -> bool:
         return False
@@ -166,7 +166,9 @@ FITTED = [(LINE, "one-direction"), (HARD, "hard-label-head"), (HEAD, "linear-hea
 @pytest.mark.parametrize("adversary", [Relaxed(5), Mixed(0.5, 5)])
 @pytest.mark.parametrize(("form", "kind"), FITTED)
 def test_what_a_ledger_saw_of_the_model_answers_an_open_question(adversary, form, kind) -> None:
-    saw = Saw(form, **dict.fromkeys(("one-direction", "hard-label-head", "linear-head", "fixed-length"), Status.CHECKED))
+    saw = Saw(
+        form, **dict.fromkeys(("one-direction", "hard-label-head", "linear-head", "fixed-length"), Status.CHECKED)
+    )
     (found, worst) = assess(RUN, [adversary], witness=saw)
     assert found.adversary.gradients == Gradients(kind)
     assert found.claim is worst.claim is Claim.BOUND

@@ -95,7 +95,7 @@ STATED = {
 TWICE = {"drawn": "shuffled", "source": "seen", "name": "x", "batch_size": 10, "times_per_epoch": 2}
 ALL = (
     *("poisson-draws", "clipped", "unpredictable-noise", "planned-steps", "drawn-anew", "fixed-plan"),
-    *("public-divisor", "start-weights"),
+    *("public-divisor", "start-weights", "base-model"),
 )
 FORMS = {"one-direction", "hard-label-head", "linear-head", "same-features", "known-share"}
 FORMS |= {"fixed-length", "independent-directions"}
@@ -123,9 +123,13 @@ VOUCHED: dict[str, tuple[RunLedger, dict[str, Status], set[str]]] = {
     "a network": (run(gradients=NETWORK), {}, FORMS),
     "a seed": (run(randomness=Randomness.REPRODUCIBLE), {}, {"unpredictable-noise"}),
     "shuffled batches": (run(sampler=Shuffled()), {}, {"poisson-draws"}),
-    "a model of one's own": (run(config={"model": {"kind": "custom", "name": "a:B"}}), {}, {"start-weights"}),
-    "a model by name": (run(config={"model": "a:B"}), {}, {"start-weights"}),
-    "no model": (run(config={"model": None}), {}, {"start-weights"}),
+    "a model of one's own": (
+        run(config={"model": {"kind": "custom", "name": "a:B"}}),
+        {},
+        {"start-weights", "base-model"},
+    ),
+    "a model by name": (run(config={"model": "a:B"}), {}, {"start-weights", "base-model"}),
+    "no model": (run(config={"model": None}), {}, {"start-weights", "base-model"}),
     "persons": (run(records_per_user=3), {"records-per-person": DECLARED}, set()),
     "persons in a watched loop": (watched(records_per_user=3), {"records-per-person": DECLARED}, set()),
     "a watched loop": (  # what mixes records is not seen

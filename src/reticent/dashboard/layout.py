@@ -215,9 +215,8 @@ def made_styles() -> str:
     counting = [name for name, kind in SAMPLERS.items() if kind.counts_records]
     rules.append(f"body[data-by=rate][data-mechanism=dpsgd]{_unless(counting)} .f-dataset_size{{display:none}}")
     rules += [f"body[data-selection={law}] .f-{name}{{display:grid}}" for law, own in OF_RUNS.items() for name in own]
-    rules += [
-        f"body[data-attackers~={name}] #for-{p.name}{{display:block}}" for name, a in ATTACKERS.items() for p in a.fields
-    ]
+    asking = [(who, p.name) for who, each in ATTACKERS.items() for p in each.fields]
+    rules += [f"body[data-attackers~={who}] #for-{name}{{display:block}}" for who, name in asking]
     for name, look in {**{name: style_of(name) for name in ATTACKERS}, **COMPARED}.items():
         stops, at = [], 0
         for k, length in enumerate(look.dashes):
@@ -352,6 +351,7 @@ def _facts() -> dict[str, Any]:
         p.name: {"low": p.low, "high": p.high, "log": p.log, "whole": p.whole, "text": p.text, "steps": SLIDER_STEPS}
         for p in PARAMETERS.values()
     }
+    folded = [p.name for p in PARAMETERS.values() if p.folded]
     return {
         "fields": fields,
         "controls": CONTROLS,
@@ -359,7 +359,7 @@ def _facts() -> dict[str, Any]:
         "defaults": DEFAULTS,
         "pinned": [name for name, setting in SETTINGS.items() if setting.compared],
         "reads": READS,
-        "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", *(name for name in CHOICES if name in ASKED)],
+        "folded": [*folded, "selection", *(name for name in CHOICES if name in ASKED)],
         "goals": {name: goal for name, (_, goal, _) in TARGETS.items()},
         "places": PLACES,
         "at": {name: " and ".join(place for place, _ in KINDS[name].places).replace("_", " ") for name in PLACES},

@@ -9,10 +9,11 @@ from reticent.adversaries.relaxed.reacting_gradients import FORMS
 from reticent.kernel.adversaries.base import Adversary, Hidden
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.registry import described
+from reticent.kernel.text import listed
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 
 DIMENSION = described("Dimensions in which the direction of the record is unknown to the attacker.")
-GRADIENTS = described("How a record's gradient reacts to the weights: fixed, one-direction, hard-label-head, linear-head or any.")
+GRADIENTS = described(f"How a record's gradient reacts to the weights: {listed(tuple(Gradients), 'or')}.")
 KNOWN_SHARE = described("Largest share of a gradient's squared length that everybody knows, such as a bias.")
 """What people read about the fields."""
 _SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.HARD_LABEL_HEAD: "hard head", Gradients.LINEAR_HEAD: "head"}

@@ -17,9 +17,7 @@ from reticent.kernel.proofs import Proof
 from reticent.mechanisms.gradients import Gradients
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
-FORMS = {
-    kind: kind.value for kind in (Gradients.ONE_DIRECTION, Gradients.HARD_LABEL_HEAD, Gradients.LINEAR_HEAD)
-}
+FORMS = {kind: kind.value for kind in (Gradients.ONE_DIRECTION, Gradients.HARD_LABEL_HEAD, Gradients.LINEAR_HEAD)}
 """Gradients that react in a way that a theorem covers, with the key of the condition."""
 
 
