@@ -1009,7 +1009,7 @@ MUTANTS = (
     Mutant("page: a limit where everybody is found", "_accused", Put("found_at(record, fpr) == _ALL", "False"), PAGE + "::test_a_proof_that_ends_at_certainty_is_no_limit"),
     Mutant("page: warnings of a release that is named", "_cited", Put("if cited.warnings:", "if False:"), PAGE + "::test_a_release_that_is_named_has_its_warnings_beside_it"),
     Mutant("page: the worst case beside a weaker attacker", "unjudged", Put("(WORST, one.neighbouring) not in judged_here", "one.neighbouring not in relations"), "tests/certificates/test_verdicts.py::test_a_policy_that_judges_a_weaker_attacker_only_says_so"),
-    Mutant("gate: warnings that are forbidden", "judged", Put("name not in certificate.warned", "True"), POLICY + "::test_a_warning_that_a_policy_forbids_is_a_breach"),
+    Mutant("gate: warnings that are forbidden", "judged", Put("not there", "True"), POLICY + "::test_a_warning_that_a_policy_forbids_is_a_breach"),
     Mutant("gate: what is not finite is low enough", "requirements._judged", Put('False, Message("check.not-finite")', 'True, Message("check.not-finite")'), POLICY + "::test_the_gate_opens_exactly_where_it_may"),
     Mutant("gate: limits that every release keeps to", "Limit._fits", Put("value == (kind.most if self.at_least is None else 0.0)", "False"), POLICY + "::test_a_mistake_in_a_policy_is_one_line_and_exit_code_2"),
     Mutant("certify: the policy is dropped", "Certify.answer", Put("load_policy(self.policy)", "None"), "tests/certificates/test_verdicts.py::test_the_command_writes_the_verdict"),

@@ -80,9 +80,10 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
     if policy.ledger:
         present = certificate.ledger is not None
         found.append(Check(LEDGER, present, Message("check.yes" if present else "check.no-ledger")))
-    for name in policy.forbid_warnings:
-        seen = Message("check.found" if name in certificate.warned else "check.none")
-        found.append(Check(Message("check.no-warning", name=name), name not in certificate.warned, seen))
+    for warned in policy.forbid_warnings:
+        there = warned in certificate.warned
+        seen = Message("check.found" if there else "check.none")
+        found.append(Check(Message("check.no-warning", name=warned), not there, seen))
     for limit in policy.limits:
         found += _limit(certificate, policy, limit)
     return found

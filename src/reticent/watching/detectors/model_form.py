@@ -132,8 +132,9 @@ class _Rows:
         if type(dataset) is not TensorDataset or not dataset.tensors[0].is_floating_point():
             return None
         features = dataset.tensors[0]
-        classes = [t for t in dataset.tensors[1:2] if t.ndim == 1 and not (t.is_floating_point() or t.is_complex())]
-        return cls(features, *(classes or [None])) if features.ndim > 1 and len(features) else None
+        given = dataset.tensors[1] if len(dataset.tensors) > 1 else features
+        classes = None if given.ndim != 1 or given.is_floating_point() or given.is_complex() else given
+        return cls(features, classes) if features.ndim > 1 and len(features) else None
 
     def numbers(self, batch: torch.Tensor) -> torch.Tensor | None:
         """Of the records of a batch; None where they are of another kind than those of the data set."""
