@@ -19,7 +19,11 @@ from reticent.mechanisms.gradients import Gradients
 
 RUN = DPSGD(noise_multiplier=6.0, sample_rate=0.2, steps=100)
 DIMENSIONS = np.unique(np.geomspace(1, 1e5, 21).astype(int))
-KINDS = {Gradients.LINEAR_HEAD: ("linear head", "#7aa6c2"), Gradients.ONE_DIRECTION: ("one direction", "#1f4e79")}
+KINDS = {
+    Gradients.LINEAR_HEAD: ("linear head", "#7aa6c2"),
+    Gradients.HARD_LABEL_HEAD: ("with hard labels", "#4a7fa3"),
+    Gradients.ONE_DIRECTION: ("one direction", "#1f4e79"),
+}
 TARGET = Path(__file__).parents[2] / "docs" / "figures" / "relaxed-reacting.svg"
 
 

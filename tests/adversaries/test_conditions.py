@@ -39,7 +39,7 @@ MECHANISMS = [
 class Saw:
     """A ledger that saw one model."""
 
-    looks_to_stop = base_model = False
+    looks_to_stop = False
 
     def rearranges(self, neighbouring: Neighbouring) -> bool:
         return False
@@ -53,6 +53,7 @@ class Saw:
 
 HEAD = GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20, features="same")
 LINE = GradientsRecord(kind=Gradients.ONE_DIRECTION, dimension=20, features="same")
+HARD = GradientsRecord(kind=Gradients.HARD_LABEL_HEAD, dimension=20, features="same")
 FIXED = GradientsRecord(kind=Gradients.FIXED, dimension=20, features="same", normalised=True)
 NETWORK = GradientsRecord(kind=Gradients.ANY, obstacle=Obstacle.NETWORK)
 
@@ -159,10 +160,15 @@ def test_what_somebody_states_about_data_is_a_condition_unless_clipping_ensures_
     assert Attribute(2.0).assess(RUN).claim is Claim.BOUND
 
 
+FITTED = [(LINE, "one-direction"), (HARD, "hard-label-head"), (HEAD, "linear-head"), (FIXED, "fixed")]
+
+
 @pytest.mark.parametrize("adversary", [Relaxed(5), Mixed(0.5, 5)])
-@pytest.mark.parametrize(("form", "kind"), [(LINE, "one-direction"), (HEAD, "linear-head"), (FIXED, "fixed")])
+@pytest.mark.parametrize(("form", "kind"), FITTED)
 def test_what_a_ledger_saw_of_the_model_answers_an_open_question(adversary, form, kind) -> None:
-    saw = Saw(form, one_direction=Status.CHECKED, linear_head=Status.CHECKED, fixed_length=Status.CHECKED)
+    saw = Saw(
+        form, **dict.fromkeys(("one-direction", "hard-label-head", "linear-head", "fixed-length"), Status.CHECKED)
+    )
     (found, worst) = assess(RUN, [adversary], witness=saw)
     assert found.adversary.gradients == Gradients(kind)
     assert found.claim is worst.claim is Claim.BOUND
@@ -192,7 +198,8 @@ def test_a_network_or_features_that_nobody_saw_leave_the_answer_conditional(form
     ("adversary", "form", "name"),
     [
         (Relaxed(5, gradients=Gradients.ONE_DIRECTION), NETWORK, "gradients"),
-        (Relaxed(5, gradients=Gradients.ONE_DIRECTION), HEAD, "gradients"),
+        (Relaxed(5, gradients=Gradients.ONE_DIRECTION), HARD, "gradients"),
+        (Relaxed(5, gradients=Gradients.HARD_LABEL_HEAD), HEAD, "gradients"),
         (Relaxed(21, gradients=Gradients.LINEAR_HEAD), HEAD, "dimension"),
         (Relaxed(21), LINE, "dimension"),
         (
@@ -200,11 +207,26 @@ def test_a_network_or_features_that_nobody_saw_leave_the_answer_conditional(form
             GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20, features="same", known_share=0.2),
             "known_share",
         ),
+        (
+            Relaxed(5, gradients=Gradients.LINEAR_HEAD),
+            GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20, features="same", known_share=1e-4),
+            "at least 0.0001, as the run has it",
+        ),
     ],
 )
 def test_who_contradicts_what_was_seen_is_refused(adversary, form, name) -> None:
     with pytest.raises(ParameterError, match=name):
         assess(RUN, [adversary], witness=Saw(form))
+
+
+@pytest.mark.parametrize("kind", [Relaxed, Mixed])
+@pytest.mark.parametrize(("stated", "seen"), [(0.0, 1e-9), (0.1, 0.1000002), (0.25, 0.2)])
+def test_a_share_that_was_rounded_contradicts_nothing_and_the_larger_one_counts(kind, stated, seen) -> None:
+    form = HEAD.model_copy(update={"known_share": seen})
+    one = kind(dimension=5, gradients=Gradients.LINEAR_HEAD, known_share=stated)
+    (found, _) = assess(RUN, [one], witness=Saw(form, known_share=Status.CHECKED))
+    assert found.adversary.known_share == max(stated, seen)
+    assert keys_of(found)["known-share"] is Status.CHECKED
 
 
 @pytest.mark.parametrize(
@@ -243,7 +265,7 @@ def test_one_release_says_that_its_length_does_not_depend_on_the_side(release) -
     assert any("every direction is equally likely" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD])
+@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.HARD_LABEL_HEAD, Gradients.LINEAR_HEAD])
 def test_a_bound_without_a_known_share_says_that_no_bias_was_trained(kind) -> None:
     """With half of each squared length in a bias, whoever looks at the bias alone gains several times this bound."""
     from tests.adversaries.relaxed.reacting_attacks import frozen_advantage

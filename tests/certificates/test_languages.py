@@ -290,6 +290,7 @@ ENGLISH_WORDS = "worst-case", "add-remove", "fresh", " relaxed", "Batches", "mem
 def test_no_english_word_stands_on_a_page_of_another_language(documents: dict[str, Certificate], code: str) -> None:
     for kind in ("plan", "relaxed", "run", "loop", "signed"):
         shown = " ".join(Visible(render_html(documents[kind], language_of(code))).text)
+        shown = shown.replace("fresh(model)", "")  # a function's name
         assert [word for word in ENGLISH_WORDS if word in shown] == [], kind
         assert not re.search(r"\de[+-]\d", shown)
 

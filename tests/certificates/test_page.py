@@ -243,7 +243,7 @@ SAYS: dict[str, tuple[str, ...]] = {
         "Asked which of two versions",
         "as long as nobody learns which records each step drew.",
         "each person contributed one record.",
-        "6 points on trust, 5 only declared by the issuer or the settings, 0 checked by the issuer’s own program.",
+        "7 points on trust, 5 only declared by the issuer or the settings, 0 checked by the issuer’s own program.",
         "Nobody signed it.<!--/signed-->”",
     ),
     "worst case": ("<strong>Not asked: Which of two versions",),
@@ -381,11 +381,11 @@ def of_persons() -> Certificate:
 @pytest.mark.parametrize(
     ("made", "most"),
     [
-        (of_persons, 600),
+        (of_persons, 620),
         (lambda: document("run"), 600),
         (lambda: document("relaxed"), 600),
-        (lambda: document("demo"), 620),
-        (lambda: document("loop"), 660),
+        (lambda: document("demo"), 640),
+        (lambda: document("loop"), 710),
     ],
 )
 def test_a_page_says_what_counts_in_few_words(made: Callable[[], Certificate], most: int) -> None:

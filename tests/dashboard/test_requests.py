@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from urllib.parse import parse_qs, parse_qsl
 
 import pytest
 
-from reticent.adversaries import Mixed
+from reticent.adversaries import Mixed, Relaxed
 from reticent.calibration import Advantage, EpsilonAtDelta
 from reticent.certificates.build import certify
 from reticent.certificates.document.schema import Declaration
 from reticent.certificates.page.page import render_html
-from reticent.dashboard.catalogue import ATTACKERS, ONE_RUN, PARAMETERS, RELEASED
+from reticent.dashboard.catalogue import ATTACKERS, CHOICES, ONE_RUN, PARAMETERS, RELEASED
+from reticent.dashboard.layout import made_styles, page
 from reticent.dashboard.requests import as_text, assess_of, calibrate_of, release_of
 from reticent.dashboard.state import State
 from reticent.kernel.adversaries import WorstCase
@@ -20,9 +22,11 @@ from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger, Mechanism
 from reticent.kernel.pairs import Neighbouring
 from reticent.mechanisms import Laplace, MatrixMechanism, RandomisedResponse, Selection
+from reticent.mechanisms.gradients import Gradients
 from reticent.pairs import NegativeBinomial
 from reticent.pairs.runs import RUNS
 from reticent.samplers import FixedSize, Shuffled
+from reticent.verbs.taken import as_command
 from tests.certificates.conftest import make_ledger
 from tests.dashboard.conftest import asked, uploaded
 
@@ -100,8 +104,28 @@ def test_the_worst_case_is_always_asked() -> None:
 def test_every_attacker_and_parameter_can_be_set() -> None:
     everybody = assess_of(State.of({"attackers": ",".join(ATTACKERS)})).adversary.each
     assert [who.name for who in everybody] == list(ATTACKERS)
-    assert {a.parameter for a in ATTACKERS.values() if a.parameter} <= set(PARAMETERS)
+    assert {p.name for a in ATTACKERS.values() for p in a.fields} <= {*PARAMETERS, *CHOICES}
     assert {name for each in RELEASED.values() for name in each.parameters} <= set(PARAMETERS)
+
+
+@pytest.mark.parametrize("mechanism", ["dpsgd", "ledger"])
+def test_an_attacker_is_asked_all_that_the_command_line_asks(mechanism: str) -> None:
+    said = {"gradients": "hard-label-head", "known_share": "0.1", "dimension": "30", "attackers": "relaxed,mixed"}
+    state = State.of({**said, "mechanism": mechanism, "ledger": as_text(DPSGD(1.0, 0.01, 9))})
+    one: dict[str, Any] = {"dimension": 30, "gradients": Gradients.HARD_LABEL_HEAD, "known_share": 0.1}
+    asked = assess_of(State.of_address(state.address()))
+    assert asked.adversary.each == (WorstCase(), Relaxed(**one), Mixed(**one))
+    assert "--gradients hard-label-head" in as_command(asked)
+    assert assess_of(State.of({**said, "gradients": "own", "known_share": ""})).adversary.each[1] == Relaxed(30)
+    shown = repr(page(local=True))
+    for name in ("for-gradients", "for-known_share", "for-smoothness"):
+        assert f"id='{name}'" in shown
+        assert f"#{name}{{display:block}}" in made_styles()
+
+
+def test_a_share_without_a_kind_is_named() -> None:
+    with pytest.raises(ParameterError, match="known_share"):
+        assess_of(State.of({"known_share": "0.1"}))
 
 
 def test_targets_unknowns_and_relations_become_types() -> None:

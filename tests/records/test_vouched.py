@@ -86,6 +86,7 @@ def watched(randomness: str = "secure generator", **changes: object) -> RunLedge
 TWO = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10, "data": data(classes=2)}
 NORMALISED = {"config": {"clipping": "normalise"}}
 ONE_DIRECTION = GradientsRecord(kind=Gradients.ONE_DIRECTION, dimension=5, features="same")
+HARD = GradientsRecord(kind=Gradients.HARD_LABEL_HEAD, dimension=5, features="same")
 NOT_SEEN = HEAD.model_copy(update={"features": "not-seen"})
 STATED = {
     "sampler": {"drawn": "poisson", "source": "declared", "name": "declared", "sample_rate": 0.1},
@@ -94,9 +95,10 @@ STATED = {
 TWICE = {"drawn": "shuffled", "source": "seen", "name": "x", "batch_size": 10, "times_per_epoch": 2}
 ALL = (
     *("poisson-draws", "clipped", "unpredictable-noise", "planned-steps", "drawn-anew", "fixed-plan"),
-    *("public-divisor", "start-weights"),
+    *("public-divisor", "start-weights", "base-model"),
 )
-FORMS = {"one-direction", "linear-head", "fixed-length", "same-features", "known-share", "independent-directions"}
+FORMS = {"one-direction", "hard-label-head", "linear-head", "same-features", "known-share"}
+FORMS |= {"fixed-length", "independent-directions"}
 MIXED = {facts.MIXES_RECORDS.key: ["1: BatchNorm1d"]}
 CHECKED, DECLARED = Status.CHECKED, Status.DECLARED
 VOUCHED: dict[str, tuple[RunLedger, dict[str, Status], set[str]]] = {
@@ -104,21 +106,30 @@ VOUCHED: dict[str, tuple[RunLedger, dict[str, Status], set[str]]] = {
     "a head": (
         run(gradients=HEAD),
         dict.fromkeys(("linear-head", "same-features", "known-share"), CHECKED),
+        {"one-direction", "hard-label-head", "fixed-length", "independent-directions"},
+    ),
+    "a head with hard labels": (
+        run(gradients=HARD),
+        dict.fromkeys(("hard-label-head", "linear-head", "same-features", "known-share"), CHECKED),
         {"one-direction", "fixed-length", "independent-directions"},
     ),
     "normalised gradients": (run(gradients=FIXED, **TWO, **NORMALISED), {"fixed-length": CHECKED}, set()),
     "one direction": (
         run(gradients=ONE_DIRECTION, **TWO),
-        {"one-direction": CHECKED},
+        {"one-direction": CHECKED, "hard-label-head": CHECKED},
         {"fixed-length", "independent-directions"},
     ),
     "features that nobody saw": (run(gradients=NOT_SEEN), {"linear-head": CHECKED}, {"same-features"}),
     "a network": (run(gradients=NETWORK), {}, FORMS),
     "a seed": (run(randomness=Randomness.REPRODUCIBLE), {}, {"unpredictable-noise"}),
     "shuffled batches": (run(sampler=Shuffled()), {}, {"poisson-draws"}),
-    "a model of one's own": (run(config={"model": {"kind": "custom", "name": "a:B"}}), {}, {"start-weights"}),
-    "a model by name": (run(config={"model": "a:B"}), {}, {"start-weights"}),
-    "no model": (run(config={"model": None}), {}, {"start-weights"}),
+    "a model of one's own": (
+        run(config={"model": {"kind": "custom", "name": "a:B"}}),
+        {},
+        {"start-weights", "base-model"},
+    ),
+    "a model by name": (run(config={"model": "a:B"}), {}, {"start-weights", "base-model"}),
+    "no model": (run(config={"model": None}), {}, {"start-weights", "base-model"}),
     "persons": (run(records_per_user=3), {"records-per-person": DECLARED}, set()),
     "persons in a watched loop": (watched(records_per_user=3), {"records-per-person": DECLARED}, set()),
     "a watched loop": (  # what mixes records is not seen

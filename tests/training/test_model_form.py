@@ -97,7 +97,7 @@ class TestLayers:
             assert not form.known
             record = gradients_record(form, same_features=True, hard_labels=True)
             assert record.features == "not-seen"
-            assert record.kind is Gradients.LINEAR_HEAD
+            assert record.kind is Gradients.LINEAR_HEAD  # though the labels are hard
 
     def test_a_frozen_bias_is_no_bias(self) -> None:
         layer = nn.Linear(4, 3)
@@ -118,7 +118,9 @@ OF_A_HEAD = {
     # A squared error pushes either way; only a likelihood with a hard label has one sign.
     "any loss": (plain_head(2), {"same_features": True}, Gradients.LINEAR_HEAD),
     "what the loss gets is behind": (nn.Sequential(plain_head(2), nn.Tanh()), HARD, Gradients.LINEAR_HEAD),
-    "several labels": (plain_head(3), HARD | NORMAL, Gradients.LINEAR_HEAD),
+    "several labels": (plain_head(3), HARD | NORMAL, Gradients.HARD_LABEL_HEAD),
+    "several labels and a bias": (nn.Linear(4, 3), HARD | LONG, Gradients.HARD_LABEL_HEAD),
+    "several labels, any loss": (plain_head(3), {"same_features": True}, Gradients.LINEAR_HEAD),
     "two labels": (plain_head(2), HARD | NORMAL, Gradients.FIXED),
 }
 
@@ -145,7 +147,7 @@ SAME = {"one-direction", "same-features", "start-weights"}
 KINDS = {
     "no bias": ({}, Gradients.ONE_DIRECTION, None, SAME),
     "normalised": ({"clipping": "normalise"}, Gradients.FIXED, None, {"fixed-length"}),
-    "digits": ({"data": {"name": "digits"}}, Gradients.LINEAR_HEAD, None, set()),
+    "digits": ({"data": {"name": "digits"}}, Gradients.HARD_LABEL_HEAD, None, {"hard-label-head", "linear-head"}),
     "mlp": ({"model": {"kind": "mlp", "widths": [3]}}, Gradients.ANY, Obstacle.NETWORK, set()),
     "bias": ({"model": {"kind": "logistic"}}, Gradients.ANY, Obstacle.BIAS, set()),
 }
@@ -276,6 +278,7 @@ class TestWhatTheKindsClaim:
             along = added @ unit
             assert (added - torch.outer(along, unit)).abs().max() < 1e-6  # a vector times the features
             assert float(along.norm()) <= 0.5 + 1e-6
-            if outputs == 2:  # and on one side, that of the label
-                assert float(along[label]) <= 0.0
+            assert float(along[label]) <= 0.0  # and each output has its sign, by the label
+            assert all(float(one) >= 0.0 for output, one in enumerate(along) if output != label)
+            if outputs == 2:
                 assert float(along[1 - label]) == pytest.approx(-float(along[label]), rel=1e-4, abs=1e-6)

@@ -6,7 +6,9 @@ people often set have a label, a first value and a slider here; others get their
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import Field, dataclass, fields, replace
+from enum import StrEnum
 from itertools import chain
 from typing import Any
 
@@ -71,6 +73,7 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("mean_runs", "Runs on average", "10", 1, 1000, hint="of which the best is released"),
         Parameter("shape", "Shape", "0", -0.9, 5.0, log=False, hint="1 is geometric"),
         Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions", folded=True),
+        Parameter("known_share", "Known share", "", 0.0, 1.0, log=False, hint="of a squared gradient, as in a bias"),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
         Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: average record"),
         Parameter("contraction", "Contraction", "0.99", 0.5, 1.0, log=False, hint="per update"),
@@ -79,8 +82,26 @@ PARAMETERS: dict[str, Parameter] = {
 }
 
 
+OWN = "own"
+"""Where a choice is left to the request, or to the attacker."""
+CHOICES: dict[str, dict[str, str]] = {}
+"""What can be chosen for a field, and what the page calls it, by name: filled below."""
+HELP: dict[str, str] = {}
+"""One sentence about each of these fields."""
+
+
+def _choice(name: str, help: str, words: Iterable[Any]) -> str:
+    """The name of a field whose words are chosen."""
+    usual = help.partition("default: ")[2].removesuffix(".") or "not said"
+    HELP[name] = help
+    CHOICES[name] = {OWN: usual, **{str(word): str(word).replace("-", " ") for word in words}}
+    return name
+
+
 def _field(known: registry.Parameter) -> str:
-    """The name of a numeric field of the page, which is made where no label is written above."""
+    """The name of a field of the page, which is made where no label is written above."""
+    if issubclass(known.kind, StrEnum):
+        return _choice(known.name, known.help, known.kind)
     whole, ends = known.kind is int, known.search
     low, high = (ends.low, ends.high) if ends else (1, 1000) if whole else (0.01, 10.0)
     usual = "" if known.default is None and not known.required else str(known.default or (1 if whole else 0.1))
@@ -137,7 +158,7 @@ def _released() -> dict[str, Released]:
         if kind is not DPSGD and all(p.kind in (int, float, str) for p in parameters_of(kind)):
             label = kind.title or name.replace("-", " ").capitalize()
             found[name] = Released(label, kind, tuple(_field(p) for p in parameters_of(kind) if _is_shown(p)))
-    return found | {"ledger": Released("File")}
+    return found | {"ledger": Released("File", parameters=("dimension",))}
 
 
 RELEASED: dict[str, Released] = _released()
@@ -152,22 +173,20 @@ class Attacker:
         label: in people's words, as on the certificate.
         short: the same on a chip, below the name.
         kind: the adversary.
-        parameter: the number that it takes, or None.
+        fields: what it takes that can be typed or chosen.
     """
 
     label: str
     short: str
     kind: type[Adversary]
-    parameter: str | None = None
-
-    def make(self, value: float | None) -> Adversary:
-        """The adversary; None leaves its number to its own default."""
-        return self.kind() if self.parameter is None or value is None else self.kind(**{self.parameter: value})
+    fields: tuple[registry.Parameter, ...] = ()
 
 
 def _attacker(kind: type[Adversary]) -> Attacker:
-    numbers = [p for p in parameters_of(kind) if p.kind in (int, float)]
-    return Attacker(str(kind.title), kind.short or str(kind.title), kind, _field(numbers[0]) if numbers else None)
+    taken = tuple(p for p in parameters_of(kind) if p.kind in (int, float) or issubclass(p.kind, StrEnum))
+    for known in taken:
+        _field(known if known.default else replace(known, default=None))  # left empty it is the attacker's own
+    return Attacker(str(kind.title), kind.short or str(kind.title), kind, taken)
 
 
 _ASKED = {**everybody(), **{who.name: type(who) for who in standard_adversaries(contraction=1.0)}}
@@ -200,22 +219,18 @@ UNKNOWNS: dict[str, tuple[str, str]] = {
 
 ASKED = {one.name: one for one in fields(Asking) if spelling_of(one).typed is not None}
 """What may be asked about any release: the fields of the request that one word says."""
-OWN = "own"
-"""Where a choice is left to the request."""
 
 
-def _asked(known: Field[Any]) -> dict[str, str]:
-    """The choices of a field, and what the page calls them; none where it is typed: then it is made a field here."""
+def _asked(known: Field[Any]) -> None:
+    """A field of the request is made one of the page."""
     name, help = known.name, known.metadata["help"]
-    words = (spelling_of(known).schema or {}).get("enum", ())
-    if not words:
+    if words := (spelling_of(known).schema or {}).get("enum", ()):
+        _choice(name, help, words)
+    else:
         label = name.replace("_", " ").capitalize()
         PARAMETERS[name] = Parameter(name, label, _FIRST.get(name, ""), 0, 0, hint=help, text=True, folded=True)
-        return {}
-    usual = help.partition("default: ")[2].removesuffix(".") or "not said"
-    return {OWN: usual, **{str(word): str(word).replace("-", " ") for word in words}}
 
 
 _FIRST = {"prior": "0.5; 0.1"}
-CHOICES = {name: choices for name, known in ASKED.items() if (choices := _asked(known))}
-"""Of those fields that are chosen, by name."""
+for _each in ASKED.values():
+    _asked(_each)

@@ -32,7 +32,7 @@ class Plan:
     assessments: Sequence[AssessmentRecord]
     mechanism: Mapping[str, Any]
     ledger: None = None
-    warnings: tuple[()] = ()
+    warned: tuple[()] = ()
     silent: tuple[()] = ()
 
 

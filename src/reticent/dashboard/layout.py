@@ -12,6 +12,7 @@ from reticent.dashboard.catalogue import (
     ASKED,
     ATTACKERS,
     CHOICES,
+    HELP,
     OF_RUNS,
     OF_SAMPLERS,
     PARAMETERS,
@@ -114,9 +115,9 @@ def _settings() -> list[Any]:
     of_mechanisms = [name for name in PARAMETERS if name in used]
     of_runs = [PARAMETERS[name] for name in PARAMETERS if any(name in own for own in OF_RUNS.values())]
     of_attackers = [
-        html.Div(_field(PARAMETERS[a.parameter]), className="for-attacker", id=f"for-{name}")
-        for name, a in ATTACKERS.items()
-        if a.parameter and a.parameter not in used  # a field of the release serves the attacker too
+        html.Div(_asked(name), className="for-attacker", id=f"for-{name}")
+        for name in dict.fromkeys(p.name for a in ATTACKERS.values() for p in a.fields)
+        if name not in used  # a field of the release serves the attacker too
     ]
     nothing: dict[str, Any] = {"data-settings": "policy="}
     return [
@@ -180,9 +181,9 @@ def _field(p: Parameter) -> html.Div:
 
 
 def _asked(name: str) -> Any:
-    """What may be asked of any release: a choice where few words can be said, else a field."""
+    """A choice where few words can be said, else a field."""
     if name in CHOICES:
-        help = html.Span(ASKED[name].metadata["help"], className="hint")
+        help = html.Span(HELP[name], className="hint")
         return choice(name, [name.replace("_", " ").capitalize(), " ", help], "options", legend="small-label")
     return _field(PARAMETERS[name])
 
@@ -214,7 +215,8 @@ def made_styles() -> str:
     counting = [name for name, kind in SAMPLERS.items() if kind.counts_records]
     rules.append(f"body[data-by=rate][data-mechanism=dpsgd]{_unless(counting)} .f-dataset_size{{display:none}}")
     rules += [f"body[data-selection={law}] .f-{name}{{display:grid}}" for law, own in OF_RUNS.items() for name in own]
-    rules += [f"body[data-attackers~={name}] #for-{name}{{display:block}}" for name in ATTACKERS]
+    asking = [(who, p.name) for who, each in ATTACKERS.items() for p in each.fields]
+    rules += [f"body[data-attackers~={who}] #for-{name}{{display:block}}" for who, name in asking]
     for name, look in {**{name: style_of(name) for name in ATTACKERS}, **COMPARED}.items():
         stops, at = [], 0
         for k, length in enumerate(look.dashes):
@@ -349,6 +351,7 @@ def _facts() -> dict[str, Any]:
         p.name: {"low": p.low, "high": p.high, "log": p.log, "whole": p.whole, "text": p.text, "steps": SLIDER_STEPS}
         for p in PARAMETERS.values()
     }
+    folded = [p.name for p in PARAMETERS.values() if p.folded]
     return {
         "fields": fields,
         "controls": CONTROLS,
@@ -356,7 +359,7 @@ def _facts() -> dict[str, Any]:
         "defaults": DEFAULTS,
         "pinned": [name for name, setting in SETTINGS.items() if setting.compared],
         "reads": READS,
-        "folded": [p.name for p in PARAMETERS.values() if p.folded] + ["selection", *CHOICES],
+        "folded": [*folded, "selection", *(name for name in CHOICES if name in ASKED)],
         "goals": {name: goal for name, (_, goal, _) in TARGETS.items()},
         "places": PLACES,
         "at": {name: " and ".join(place for place, _ in KINDS[name].places).replace("_", " ") for name in PLACES},

@@ -13,6 +13,7 @@ from reticent.certificates.document.schema import CALIBRATED, OF_THE_DASHBOARD, 
 from reticent.dashboard.catalogue import (
     ASKED,
     ATTACKERS,
+    CHOICES,
     OF_RUNS,
     OF_SAMPLERS,
     ONE_RUN,
@@ -26,7 +27,7 @@ from reticent.io.strict import loads
 from reticent.kernel.adversaries import Adversary
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms import DPSGD, Mechanism
-from reticent.kernel.registry import parameters_of
+from reticent.kernel.registry import parameters_of, typed
 from reticent.kernel.risk.questions import Questions
 from reticent.kernel.samplers import SAMPLERS
 from reticent.mechanisms.codec import mechanism_of, within_reach
@@ -181,7 +182,7 @@ def _value(state: State, name: str) -> Any:
 def _num_parameters(state: State) -> int | None:
     """The dimension, where no attacker asks in how many the direction is unknown, or one needs that of the release."""
     wanted = [ATTACKERS[name] for name in set(state["attackers"].split(",")) & set(ATTACKERS)]
-    asked = any(one.parameter == "dimension" for one in wanted)
+    asked = any(p.name == "dimension" for one in wanted for p in one.fields)
     counted = any(one.kind.counts_parameters for one in wanted)
     return _value(state, "dimension") if state["dimension"] and (counted or not asked) else None
 
@@ -190,10 +191,13 @@ def _adversaries(state: State) -> tuple[Adversary, ...]:
     """Who attacks, in the order of the page; the worst case is always the first."""
     wanted = set(state["attackers"].split(","))
     chosen = [(name, a) for name, a in ATTACKERS.items() if name in wanted or name == "worst-case"]
-    own = {"dpsgd": (), "ledger": ("dimension",)}.get(state["mechanism"], RELEASED[state["mechanism"]].parameters)
+    own = () if state["mechanism"] in (DPSGD.name, "ledger") else RELEASED[state["mechanism"]].parameters
     # a number that is the mechanism's, or left empty, is not the attacker's
-    asked = {a.parameter for _, a in chosen if a.parameter and a.parameter not in own and state[a.parameter]}
-    return tuple(a.make(_value(state, a.parameter) if a.parameter in asked else None) for _, a in chosen)
+    asked = [[p for p in a.fields if p.name not in own and state[p.name] not in ("", OWN)] for _, a in chosen]
+    return tuple(
+        a.kind(**{p.name: typed(p, state[p.name]) if p.name in CHOICES else _value(state, p.name) for p in taken})
+        for (_, a), taken in zip(chosen, asked, strict=True)
+    )
 
 
 def _target(state: State) -> Target:

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from reticent.records.ledger import RunLedger
 
 _FORMS = {
-    Gradients.FIXED: ("one-direction", "linear-head", "known-share"),
-    Gradients.ONE_DIRECTION: ("one-direction", "linear-head", "known-share"),
+    Gradients.FIXED: ("one-direction", "hard-label-head", "linear-head", "known-share"),
+    Gradients.ONE_DIRECTION: ("one-direction", "hard-label-head", "linear-head", "known-share"),
+    Gradients.HARD_LABEL_HEAD: ("hard-label-head", "linear-head", "known-share"),
     Gradients.LINEAR_HEAD: ("linear-head", "known-share"),
     Gradients.ANY: (),
 }
 _WITH_THE_SAME_FEATURES = {
     Gradients.FIXED: ("same-features", "fixed-length", "independent-directions"),
     Gradients.ONE_DIRECTION: ("same-features",),
+    Gradients.HARD_LABEL_HEAD: ("same-features",),
     Gradients.LINEAR_HEAD: ("same-features",),
     Gradients.ANY: (),
 }

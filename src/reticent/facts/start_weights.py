@@ -55,11 +55,15 @@ def start_at(
     return StartRecord(weights=weights, source=source, commitment=digest, trainer_step=trainer_step), salt
 
 
+def drawn_here(run: RunLedger) -> bool:
+    """Whether our trainer drew the weights itself, from a seed."""
+    return run.config is not None and section(run.config, "model").get("kind", "custom") != "custom"
+
+
 def _vouches(run: RunLedger) -> Mapping[str, Status]:
-    """Our trainer draws them from a seed itself. A loop that continues another begins where that one ended."""
+    """Weights that our trainer drew depend on no record. A loop that continues another begins where that one ended."""
     if run.config is not None:
-        kind = section(run.config, "model").get("kind", "custom")
-        return {} if kind == "custom" else {_WHAT: Status.CHECKED}
+        return {_WHAT: Status.CHECKED} if drawn_here(run) else {}
     start = run.loops[0].start
     if start is None:
         return {}

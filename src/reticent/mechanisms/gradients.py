@@ -22,6 +22,9 @@ class Gradients(StrEnum):
     ONE_DIRECTION = "one-direction"
     """One direction, any length along it that reacts to anything, and never against it: a linear model with one output,
     or two under softmax, and a loss whose slope keeps its sign. A squared error or soft labels turn it: a head."""
+    HARD_LABEL_HEAD = "hard-label-head"
+    """The record's features times a vector, each entry of which keeps its sign: a last linear layer on frozen features,
+    with cross-entropy and one label for each record."""
     LINEAR_HEAD = "linear-head"
     """The record's features times any vector: a last linear layer on frozen features, several outputs."""
     ANY = "any"

@@ -12,7 +12,7 @@ import numpy as np
 
 from reticent.kernel import checks, pairs
 from reticent.kernel.errors import ParameterError
-from reticent.kernel.mechanisms.base import Mechanism, check_noise, check_rate
+from reticent.kernel.mechanisms.base import OF_A_START, Mechanism, check_noise, check_rate
 from reticent.kernel.mechanisms.dpsgd import DPSGD
 from reticent.kernel.mechanisms.gaussian import Gaussian
 from reticent.kernel.messages import Figure, Message
@@ -170,7 +170,7 @@ class MatrixMechanism(Mechanism):
         return (*Mechanism._stated(self), "participation-pattern", "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
-        return (*Mechanism._unseen(self), "kept-places", "start-weights")
+        return (*Mechanism._unseen(self), "kept-places", *OF_A_START)
 
 
 def read_strategy(path: Path, steps: int | None = None) -> str:

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from reticent.facts import Fact, all_facts, known
 from reticent.facts.base import Word
-from reticent.facts.base_model import begins_at_a_base_model
 from reticent.facts.draws import rearranges
 from reticent.facts.hidden_steps import contraction_of, unequal_settings, unequal_steps
 from reticent.facts.selected_run import SelectionRecord
@@ -256,11 +255,6 @@ class RunLedger(Brief, Terse):
         """Whether a budget of private gradients (``sensitive.budget``) could end the run before its plan."""
         asked = self.asked.get("sensitive")
         return isinstance(asked, dict) and asked.get("budget") is not None
-
-    @property
-    def base_model(self) -> bool:
-        """Whether a loop began at weights from elsewhere (condition ``base-model``)."""
-        return any(map(begins_at_a_base_model, self.loops))
 
     def rearranges(self, neighbouring: Neighbouring) -> bool:
         """Whether a record may have decided who else was in a batch (condition ``kept-places``)."""

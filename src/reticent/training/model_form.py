@@ -92,8 +92,9 @@ def gradients_record(
         same_features: each record is given to the model as the same numbers in every step, which were computed without
             other records.
         normalised: each gradient that is not zero is divided by its length in closed form.
-        hard_labels: the loss is the cross-entropy of what the model gives with one right label for each record. With
-            two outputs a gradient then never turns round; a squared error, or a soft label, would turn it.
+        hard_labels: the loss is the cross-entropy of what the model gives with one right label for each record, the
+            same in every step. Then each output's slope keeps its sign, and with two outputs a gradient never turns
+            round; a squared error, or a soft label, would turn it.
         least_squared_norm: no record that is given to the model has features with a smaller squared length.
     """
     if isinstance(form, Obstacle):
@@ -105,8 +106,10 @@ def gradients_record(
             return GradientsRecord(kind=Gradients.ANY, obstacle=Obstacle.BIAS, normalised=normalised)
         share = (1.0 + _ROUNDING) / (1.0 + least)
     kind = Gradients.LINEAR_HEAD
-    if hard_labels and form.known and form.last and form.layer.out_features == 2:
-        kind = Gradients.FIXED if normalised and not form.bias else Gradients.ONE_DIRECTION
+    if hard_labels and form.known and form.last:
+        kind = Gradients.HARD_LABEL_HEAD
+        if form.layer.out_features == 2:
+            kind = Gradients.FIXED if normalised and not form.bias else Gradients.ONE_DIRECTION
     return GradientsRecord(
         kind=kind,
         known_share=share,

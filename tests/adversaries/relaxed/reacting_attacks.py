@@ -46,12 +46,20 @@ def frozen_advantage(noise: float, rate: float, steps: int, dimension: int, **ho
     return best
 
 
-def many_outputs_advantage(noise: float, rate: float, steps: int, dimension: int, outputs: int) -> float:
-    """A head with ``outputs`` <= d outputs and v = M'u / |M'u|: the sum of <y_t, M> / |M| moves by |M'u| / |M|."""
+def many_outputs_advantage(
+    noise: float, rate: float, steps: int, dimension: int, outputs: int, *, signs_kept: bool = False
+) -> float:
+    """A head with ``outputs`` <= d outputs and v = M'u / |M'u|: the sum of <y_t, M> / |M| moves by |M'u| / |M|.
+
+    ``signs_kept``: with (M'u)_+ for M'u, and as many outputs as dimensions.
+    """
     counts = np.arange(steps + 1)
     mass = binom.pmf(counts, steps, rate)
     levels = (np.arange(2000) + 0.5) / 2000
-    if outputs < dimension:
+    if signs_kept:
+        u = np.random.default_rng(2).normal(size=(2000, dimension))
+        length = np.linalg.norm(np.maximum(u, 0.0), axis=1) / np.linalg.norm(u, axis=1) / np.sqrt(dimension)
+    elif outputs < dimension:
         length = np.sqrt(beta.ppf(levels, outputs / 2, (dimension - outputs) / 2) / outputs)
     else:
         length = np.full(2000, dimension**-0.5)
@@ -189,13 +197,14 @@ def greedy_reaction(noise: float, rate: float, level: float = 0.0) -> React:
     return react
 
 
-def head_reaction(rng: np.random.Generator, dimension: int) -> React:
-    """u (x) v with two outputs: v turns with a random linear function of the past and of u."""
+def head_reaction(rng: np.random.Generator, dimension: int, *, signs_kept: bool = False) -> React:
+    """u (x) v with two outputs: v turns with a random linear function of the past and of u; or its part >= 0 alone."""
     start, turn = rng.normal(size=(2, dimension)), rng.normal(size=(2, 2 * dimension)) * 0.5
 
     def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
         known = past.sum(axis=1) @ turn.T  # runs x 2
         v = (start @ u.T).T[None] + known[:, None, :]
+        v = np.maximum(v, 0.0) if signs_kept else v
         v /= np.maximum(np.linalg.norm(v, axis=2, keepdims=True), 1e-12)
         return np.einsum("mi,rmo->rmio", u, v).reshape(len(past), len(u), -1)
 

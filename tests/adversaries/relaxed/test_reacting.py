@@ -29,8 +29,8 @@ from tests.adversaries.relaxed import reacting_attacks as attacks
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
-ONE, HEAD = Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD
-KINDS = pytest.mark.parametrize("kind", [ONE, HEAD])
+ONE, HARD, HEAD = Gradients.ONE_DIRECTION, Gradients.HARD_LABEL_HEAD, Gradients.LINEAR_HEAD
+KINDS = pytest.mark.parametrize("kind", [ONE, HARD, HEAD])
 HIGHEST = np.append(0.0, np.geomspace(1e-4, 8.0, 40))  # thresholds
 
 
@@ -110,6 +110,25 @@ def test_heads_with_several_outputs(outputs):
         assert reached < claimed(DPSGD(noise, rate, steps), 30, HEAD) < 2.0 * reached
 
 
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(6.0, 0.2, 100), (20.0, 1.0, 20), (4.0, 1.0, 1)])
+def test_heads_with_hard_labels(noise, rate, steps):
+    """Signs that stay allow less than any head, and more than one direction does: (M'u)_+ shows more than <u, e>_+."""
+    run = DPSGD(noise, rate, steps)
+    perceptron = attacks.frozen_advantage(noise, rate, steps, 30)
+    reached = attacks.many_outputs_advantage(noise, rate, steps, 30, 30, signs_kept=True)
+    allowed = claimed(run, 30, HARD)
+    assert claimed(run, 30, ONE) < allowed < 0.8 * claimed(run, 30, HEAD)
+    assert perceptron < reached < allowed < 2.1 * reached
+
+
+def test_two_labels_of_a_person_turn_against_each_other():
+    """Signs are those of one label: of two records the second moment is that of any head, what one pushes is not."""
+    run = DPSGD(6.0, 0.2, 100, records_per_user=2)
+    hard, head = (case_of(run, Setting(30, kind)) for kind in (HARD, HEAD))
+    assert hard.log_chi_square() == head.log_chi_square()
+    assert hard.nats() < 0.8 * head.nats()
+
+
 @KINDS
 def test_weights_that_follow_the_direction(kind):
     rng, z = np.random.default_rng(11), np.linspace(-0.5, 3.0, 15)
@@ -137,11 +156,11 @@ def inside(seen, run, dimension, kind):
 def test_exact_likelihood_ratios_of_reactions(dimension, steps, noise, rate, kind):
     rng, run = np.random.default_rng(3), DPSGD(noise, rate, steps)
     reactions = [*(attacks.random_reaction(rng, signed=kind is HEAD) for _ in range(2))]
-    if kind is HEAD and dimension > 1:
-        reactions.append(attacks.head_reaction(rng, dimension))
+    if kind is not ONE and dimension > 1:
+        reactions.append(attacks.head_reaction(rng, dimension, signs_kept=kind is HARD))
     for react in (*reactions, attacks.greedy_reaction(noise, rate)):
         share = inside(attacks.reaction(react, noise, rate, steps, dimension, 1500, rng), run, dimension, kind)
-    assert kind is HEAD or share > 0.15
+    assert kind is not ONE or share > 0.15
 
 
 def random_settings(count, seed):
@@ -158,7 +177,7 @@ def check_setting(noise, rate, steps, dimension, records, rng):
     run = DPSGD(noise, rate, steps, records_per_user=records if records > 1 else None)
     worst, z = compose(run, Neighbouring.ADD_REMOVE).pessimistic.delta(HIGHEST), np.linspace(-1.0, 7.0, 50)
     above = {}
-    for kind in (ONE, HEAD):
+    for kind in (ONE, HARD, HEAD):
         found = reacting_in(run, dimension, kind)
         assert not any("contradicted" in note for note in found.notes)
         reached = polygon(*attacks.frozen_rates(noise, rate, steps, dimension, z, records=records, signed=kind is HEAD))
@@ -166,7 +185,8 @@ def check_setting(noise, rate, steps, dimension, records, rng):
         for curve in (reached, reached.reversed):
             assert np.all(curve.delta(HIGHEST) <= above[kind] * (1.0 + 1e-7) + 1e-12)
         assert np.all(above[kind] <= worst * (1.0 + 1e-3) + 1e-12)
-    assert np.all(above[ONE] <= above[HEAD] * (1 + 1e-3) + 1e-12)
+    assert np.all(above[ONE] <= above[HARD] * (1 + 1e-3) + 1e-12)
+    assert np.all(above[HARD] <= above[HEAD] * (1 + 1e-3) + 1e-12)
     assert claimed(run, dimension, ONE, float(rng.uniform())) >= above[ONE][0] * (1.0 - 1e-6)
 
 
@@ -208,7 +228,7 @@ def test_a_known_share_bounds_who_looks_at_it_alone(share):
     """A bias of squared length ``share`` that is always there: whoever looks at it alone."""
     for noise, rate, steps in ((20.0, 0.1, 200), (4.0, 1.0, 3)):
         alone = compose(DPSGD(noise / math.sqrt(share), rate, steps), Neighbouring.ADD_REMOVE).optimistic
-        for kind in (ONE, HEAD):
+        for kind in (ONE, HARD, HEAD):
             allowed = reacting_in(DPSGD(noise, rate, steps), 10**6, kind, share).pessimistic
             assert np.all(alone.delta(HIGHEST) <= allowed.delta(HIGHEST) * (1 + 1e-9) + 1e-12)
             assert float(allowed.delta(0.0)) < 1.6 * float(alone.delta(0.0))
@@ -308,7 +328,7 @@ def test_replacement_is_a_chain(kind):
 def test_extremes(run):
     worst = float(compose(run, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
     for dimension in (1, 3, 10**12):
-        for kind in (ONE, HEAD):
+        for kind in (ONE, HARD, HEAD):
             lower, upper = ends(run, dimension, kind)
             assert 0.0 <= lower <= upper * (1.0 + 1e-9)
             assert upper <= worst * (1.0 + 1e-4) + 1e-15

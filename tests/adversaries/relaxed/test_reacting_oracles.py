@@ -21,8 +21,8 @@ from tests.adversaries.relaxed import reacting_attacks as attacks
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
-ONE, HEAD = Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD
-KINDS = pytest.mark.parametrize("kind", [ONE, HEAD])
+ONE = Gradients.ONE_DIRECTION
+KINDS = pytest.mark.parametrize("kind", [ONE, Gradients.HARD_LABEL_HEAD, Gradients.LINEAR_HEAD])
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 299, 301, 10**9])
@@ -112,6 +112,9 @@ def test_what_is_learnt_bounds_every_tilted_law(dimension):
             matrix = rng.normal(size=(dimension, 2))
             some_of_it = u @ (matrix / np.linalg.norm(matrix))
             assert float(weight @ np.linalg.norm(some_of_it, axis=1)) <= known.length[at] * (1 + 1e-3)
+            above = np.linalg.norm(np.maximum(some_of_it, 0.0), axis=1)
+            assert float(weight @ above) <= known.half_length[at] * (1 + 1e-3)
+            assert float(weight @ np.maximum(u[:, 0], 0.0)) <= known.half_length[at] * (1 + 1e-3)
             for level in (-0.8, -0.2, 0.0):  # lengths 1 on a cap, half of it elsewhere, or 0
                 for rest in (0.0, 0.5):
                     c = np.where(u[:, 0] > level, 1.0, rest)

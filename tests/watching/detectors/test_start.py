@@ -11,11 +11,13 @@ from torch import nn
 
 import reticent as rt
 from reticent import facts
+from reticent.certificates.document.requirements import judged
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.proofs import Status
 from reticent.records.ledger import RunLedger
 from reticent.watching.starts import fresh
+from tests.certificates.making import MOST, policy
 from tests.watching.loops import BY_HAND, Loop, earlier, epsilon, void, watched
 from tests.watching.programs import NOISE, RATE, RECORDS, by_hand, network, private, run, shuffled
 
@@ -222,50 +224,68 @@ def test_start(name):
     assert seen.ledger.vouches().get("start-weights") is said
 
 
-@pytest.mark.parametrize("start", ["base model", "loaded", None])
+@pytest.mark.parametrize("start", ["base model", "loaded"])
 def test_any_other_word_for_the_start_is_refused(start):
-    made = private()
-    if start is None:
-        assert not watched(*made).ledger.base_model
-        return
     with pytest.raises(ParameterError, match="declared, base-model, or left out"):
-        watched(*made, start=start)
+        watched(*private(), start=start)
+
+
+KEY = facts.BASE_MODEL.key
+TRUTHS = {
+    "nothing is said": (private, {}),
+    "declared": (private, {"start": "declared"}),
+    "a base model that is stated": (private, {"start": "base-model"}),
+    "frozen": (frozen, {}),
+    "a name": (named, {}),
+}
 
 
 class TestABaseModel:
-    """What it saw is beside every number of a chain that began there, and of nothing else."""
+    """What it saw is beside every number of a training, unless its weights were seen being drawn at random."""
 
     @staticmethod
     def said(what):
-        found = [{one.key for one in row.conditions} for row in rt.assess(what, ["relaxed"])]
-        assert len({"base-model" in one for one in found}) == 1
-        return "base-model" in found[0]
+        found = [{one.key: one.status for one in row.conditions} for row in rt.assess(what, ["relaxed"])]
+        assert len({one["base-model"] for one in found}) == 1
+        return found[0]["base-model"] is Status.ASSUMED
+
+    @pytest.mark.parametrize("name", TRUTHS)
+    def test_who_says_nothing_is_told_the_same_as_who_says_the_truth(self, name, quick_documents):
+        made, how = TRUTHS[name]
+        found = rt.certify(watched(*made(), **ONCE, **how)).certificate
+        assert {one.status for row in found.assessments for one in row.conditions if one.key == "base-model"} == {
+            Status.ASSUMED
+        }
+        assert KEY in found.warned
+        (forbidden,) = [one for one in judged(found, policy(MOST, forbid_warnings=[KEY])) if KEY in str(one.name)]
+        assert not forbidden.passed
+
+    def test_only_weights_that_were_seen_being_drawn_have_no_base_model(self, quick_documents):
+        first, second = (watched(*random_weights(), **ONCE) for _ in range(2))
+        silent = watched(*private(), **ONCE)
+        assert not self.said(first)
+        for what, warned in ((first, 0), ([first, second], 0), ([first, silent], 1)):
+            found = rt.certify(what)
+            assert found.verify().accepted
+            assert found.certificate.warned.count(KEY) == warned
+        both = tuple(what.ledger.mechanism() for what in (first, second))
+        assert self.said(rt.Ledger(both))  # nothing is checked of several together
 
     def test_the_chain_has_the_start_of_its_first_loop(self):
         made = frozen()
-        first = watched(*made, **ONCE)
-        assert self.said(first)
-        assert self.said(watched(*made, **ONCE))
-        other = private()
+        for _ in range(2):
+            assert self.said(watched(*made, **ONCE))
+        other = random_weights()
         watched(*other, **ONCE)
         next(iter(other[0].parameters())).requires_grad_(False)
         second = watched(*other, **ONCE)
         assert second.ledger.start.weights == "loaded"
         assert not self.said(second)
 
-    def test_a_certificate_says_it_and_so_does_one_of_several_trainings(self, quick_documents):
-        made, other = frozen(), private()
-        both = [watched(*one, **ONCE) for one in (other, made)]
-        for what, said in ((both[0], False), (both[1], True), (both, True)):
-            found = rt.certify(what)
-            assert found.verify().accepted
-            if what is both:
-                warned = [key for one in found.certificate.declared.releases for key in one.warnings]
-            else:
-                warned = [one.name for one in found.certificate.warnings]
-                keys = {one.key: one.status for row in found.certificate.assessments for one in row.conditions}
-                assert keys.get("base-model") == (Status.ASSUMED if said else None)
-            assert ("begins-at-a-base-model" in warned) == said
+    @pytest.mark.parametrize("plan", [DPSGD(2.0, 0.1, 9), rt.Ledger((DPSGD(2.0, 0.1, 9), rt.Gaussian(3.0)))])
+    def test_a_plan_says_nothing_of_it_either(self, plan):
+        assert self.said(plan)
+        assert "base-model" not in {one.key for one in rt.Gaussian(3.0).conditions}
 
 
 def test_weights_that_cannot_be_drawn_anew_are_named():

@@ -58,9 +58,10 @@ class Relaxed(DirectionUnknown):
             The number of trained parameters is allowed and noted; related gradients make the honest number smaller.
         gradients: how a record's gradient may react to the weights. ``fixed``: one direction, and a length that does
             not depend on it; training ensures this for no network, so the number is conditional. ``one-direction`` (a
-            linear model with one output), ``linear-head`` (a last layer on frozen features) and ``any`` (the worst
-            case) need no such condition. None is what the ledger of a run saw, else ``fixed``.
-        known_share: with ``one-direction`` and ``linear-head``, how much of a gradient's squared length may lie in
+            linear model with one output), ``hard-label-head`` (a last layer on frozen features, cross-entropy with one
+            label for each record), ``linear-head`` (any loss) and ``any`` (the worst case) need no such condition. None
+            is what the ledger of a run saw, else ``fixed``.
+        known_share: with ``one-direction`` and both heads, how much of a gradient's squared length may lie in
             coordinates that everybody knows (the bias of a layer), in [0, 1].
         directions: instead of a dimension, inner products of gradients of records that are drawn as the target is. The
             curve is then an estimate, and private unless the law is declared public.

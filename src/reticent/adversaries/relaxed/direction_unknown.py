@@ -9,13 +9,16 @@ from reticent.adversaries.relaxed.reacting_gradients import FORMS
 from reticent.kernel.adversaries.base import Adversary, Hidden
 from reticent.kernel.errors import ParameterError
 from reticent.kernel.registry import described
+from reticent.kernel.text import listed
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 
 DIMENSION = described("Dimensions in which the direction of the record is unknown to the attacker.")
-GRADIENTS = described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any.")
+GRADIENTS = described(f"How a record's gradient reacts to the weights: {listed(tuple(Gradients), 'or')}.")
 KNOWN_SHARE = described("Largest share of a gradient's squared length that everybody knows, such as a bias.")
 """What people read about the fields."""
-_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
+_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.HARD_LABEL_HEAD: "hard head", Gradients.LINEAR_HEAD: "head"}
+_ROUNDED = 1e-5
+"""By how much a stated share may lie below that of the run, which was rounded up; then that of the run counts."""
 
 
 class DirectionUnknown(Adversary):
@@ -56,6 +59,8 @@ class DirectionUnknown(Adversary):
         if self.gradients in FORMS and self.gradients not in form.ensured:
             why = "" if form.obstacle is None else f": {form.obstacle.text}"
             raise ParameterError("gradients", self.gradients.value, f"one that the model of the run has{why}")
-        if self.gradients in FORMS and self.known_share < form.known_share:
-            raise ParameterError("known_share", self.known_share, f"at least {form.known_share!r}, as the run has it")
-        return self
+        if self.gradients not in FORMS or self.known_share >= form.known_share:
+            return self
+        if self.known_share < form.known_share - _ROUNDED:
+            raise ParameterError("known_share", self.known_share, f"at least {form.known_share:.6g}, as the run has it")
+        return replace(self, known_share=form.known_share)  # type: ignore[type-var]

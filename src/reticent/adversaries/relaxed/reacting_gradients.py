@@ -17,7 +17,7 @@ from reticent.kernel.proofs import Proof
 from reticent.mechanisms.gradients import Gradients
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
-FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linear-head"}
+FORMS = {kind: kind.value for kind in (Gradients.ONE_DIRECTION, Gradients.HARD_LABEL_HEAD, Gradients.LINEAR_HEAD)}
 """Gradients that react in a way that a theorem covers, with the key of the condition."""
 
 
@@ -47,5 +47,5 @@ def check_reaction(gradients: Gradients | None, known_share: float) -> None:
         checks.strict_member(Gradients, gradients=gradients)
     if checks.fraction(known_share=known_share) > 0.0 and gradients not in FORMS:
         raise ParameterError(
-            "known_share", known_share, "left out unless gradients is one-direction or linear-head", shown=False
+            "known_share", known_share, f"left out unless gradients is {', '.join(FORMS)}", shown=False
         )

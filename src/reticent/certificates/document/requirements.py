@@ -58,7 +58,7 @@ class Judgeable(Protocol):
     @property
     def ledger(self) -> Any: ...
     @property
-    def warnings(self) -> Sequence[Any]: ...
+    def warned(self) -> Collection[str]: ...
     @property
     def silent(self) -> Collection[str]: ...
 
@@ -80,10 +80,10 @@ def judged(certificate: Judgeable, policy: Policy) -> list[Check]:
     if policy.ledger:
         present = certificate.ledger is not None
         found.append(Check(LEDGER, present, Message("check.yes" if present else "check.no-ledger")))
-    listed = {warning.name for warning in certificate.warnings}
     for warned in policy.forbid_warnings:
-        seen = Message("check.found" if warned in listed else "check.none")
-        found.append(Check(Message("check.no-warning", name=warned), warned not in listed, seen))
+        there = warned in certificate.warned
+        seen = Message("check.found" if there else "check.none")
+        found.append(Check(Message("check.no-warning", name=warned), not there, seen))
     for limit in policy.limits:
         found += _limit(certificate, policy, limit)
     return found

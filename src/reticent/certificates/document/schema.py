@@ -288,6 +288,12 @@ class Certificate(Brief, Record):
         return assumed & (self.declared.silent | (frozenset() if self.ledger is None else self.ledger.unstated))
 
     @property
+    def warned(self) -> tuple[str, ...]:
+        """Names of all warnings: of its ledger, and of those of several releases."""
+        cited = (name for one in self.declared.releases if one is not None for name in one.warnings)
+        return (*cited, *(one.name for one in self.warnings))
+
+    @property
     def subject_of_ours(self) -> Message | None:
         """What is certified in our words, where the issuer does not say it; None where the subject is the issuer's."""
         data = None if self.ledger is None else self.ledger.data

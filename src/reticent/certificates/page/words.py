@@ -243,9 +243,7 @@ def _said(certificate: Certificate, known: Condition) -> Message:
 
 def denied(certificate: Certificate) -> Message | None:
     """The condition that a warning of the document says does not hold; None where there is no such warning."""
-    cited = [name for one in certificate.declared.releases if one is not None for name in one.warnings]
-    listed = [*cited, *(one.name for one in certificate.warnings)]
-    return _PREPARED.says.under("denied") if facts.SCHEMA_FROM_RECORDS.key in listed else None
+    return _PREPARED.says.under("denied") if facts.SCHEMA_FROM_RECORDS.key in certificate.warned else None
 
 
 def _by_status(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from reticent.kernel.adversaries.base import Adversary, Assessment, Method
 from reticent.kernel.adversaries.witness import Witness
 from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.mechanisms.base import OF_A_START
 from reticent.kernel.messages import Message
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Status, condition
 
-_OF_THE_FORM = ("fixed-length", "one-direction", "linear-head", "independent-directions")
+_OF_THE_FORM = ("fixed-length", "one-direction", "hard-label-head", "linear-head", "independent-directions")
 
 
 def assess_seen(
@@ -32,9 +33,8 @@ def assess_seen(
     unseen = {one.key: Status.ASSUMED for one in mechanism.conditions if one.status is Status.DECLARED}
     seen = {**unseen, **witness.vouches(), **fitted.checked_by(witness)}
     open_ones = {"same-stop": witness.looks_to_stop, "kept-places": witness.rearranges(found.neighbouring)}
-    open_ones["base-model"] = witness.base_model
     more = [condition(key) for key, applies in open_ones.items() if applies]
-    found = found.under(condition("start-weights"), *more).vouched(seen)
+    found = found.under(*map(condition, OF_A_START), *more).vouched(seen)
     obstacle = None if witness.gradients is None else witness.gradients.obstacle
     assumed = any(one.key in _OF_THE_FORM and one.status is Status.ASSUMED for one in found.conditions)
     return (

@@ -30,10 +30,6 @@ class Witness(Protocol):
     def looks_to_stop(self) -> bool:
         """Whether a look at private gradients could end the training (condition ``same-stop``)."""
 
-    @property
-    def base_model(self) -> bool:
-        """Whether training began at weights from elsewhere (condition ``base-model``)."""
-
     def rearranges(self, neighbouring: Neighbouring) -> bool:
         """Whether a record may have decided who else was in a batch (condition ``kept-places``)."""
 

@@ -28,6 +28,7 @@ SMALLEST, LARGEST = 1e-30, 1e30
 
 OF_ALL_RELEASES = ("used-once", "public-preparation")
 OF_NOISE = ("unpredictable-noise", "real-numbers")
+OF_A_START = ("start-weights", "base-model")
 """Keys of conditions that nobody can check from parameters alone."""
 
 

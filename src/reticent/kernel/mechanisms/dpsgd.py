@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from reticent.kernel import checks, pairs
 from reticent.kernel.errors import ParameterError, UnsupportedError
-from reticent.kernel.mechanisms.base import Mechanism, check_noise, check_rate
+from reticent.kernel.mechanisms.base import OF_A_START, Mechanism, check_noise, check_rate
 from reticent.kernel.mechanisms.units import Unit
 from reticent.kernel.messages import Figure, Message
 from reticent.kernel.pairs import Neighbouring, Part
@@ -185,8 +185,8 @@ class DPSGD(Mechanism):
 
     def _unseen(self) -> tuple[str, ...]:
         if self.sampler.takes_all(self):
-            return ("start-weights",)
-        return ("kept-places" if self.sampler.public_places else "hidden-draws", "start-weights")
+            return OF_A_START
+        return ("kept-places" if self.sampler.public_places else "hidden-draws", *OF_A_START)
 
 
 def _ratio(batch_size: int, dataset_size: int) -> float:

@@ -57,7 +57,7 @@ def reacting_in(release: Mechanism, dimension: int, kind: Gradients, known_share
     Args:
         release: Gaussian noise, sampled or not; several parts are of one model.
         dimension: of the space in which the attacker does not know the direction, >= 1: a statement of the user.
-        kind: how the gradient may react: one direction, or a linear head.
+        kind: how the gradient may react: one direction, or a linear head with hard labels or with any.
         known_share: at most this share of the squared length lies in directions that the attacker knows, such as that
             of a bias.
 
@@ -111,7 +111,8 @@ class _Case:
         """log of an upper bound on E (LR - 1)^2 under "absent": by RETICENT:reacting-second-moment."""
         law, known = overlap_law(self.setting.dimension), self.setting.known_share
         log_x = float(law.log_excess(self._exponents(known + (1.0 - known) * law.nodes)))
-        if self.setting.agrees:  # half of all pairs of directions are opposite
+        one_sided = self.setting.kind is Gradients.ONE_DIRECTION or all(part.records == 1 for part in self.parts)
+        if self.setting.agrees and one_sided:  # half of all pairs are opposite; labels of a person's records may differ
             opposite = float(log_expm1(self._exponents(np.array([known])))[0])
             log_x = float(np.logaddexp(log_x, opposite)) - LOG_2
         if len(self.parts) == 1 and self.parts[0].count == 1 and not self.setting.split:

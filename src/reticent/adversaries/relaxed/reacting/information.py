@@ -35,7 +35,7 @@ class Setting:
 
     Attributes:
         dimension: of the space in which the direction is unknown, >= 1.
-        kind: one direction, or a linear head.
+        kind: one direction, or a linear head with hard labels or with any.
         known_share: most of a squared length that lies in directions that the attacker knows.
         split: a full step may be several ones, with records of the person in each: shuffled epochs.
     """
@@ -47,8 +47,8 @@ class Setting:
 
     @property
     def agrees(self) -> bool:
-        """Whether <g, g'> has the sign of <u, u'>."""
-        return self.kind is Gradients.ONE_DIRECTION
+        """Whether <g, g'> has the sign of <u, u'>, for two directions that one record may have."""
+        return self.kind is not Gradients.LINEAR_HEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,10 @@ def _mean_effect(setting: Setting) -> Gains:
 def _first_order(setting: Setting) -> np.ndarray:
     """Bound on E <g, g'> at each of ``learnt``'s nats, and where all is known."""
     bounds = learnt(setting.dimension)
-    if setting.agrees:
+    if setting.kind is Gradients.ONE_DIRECTION:
         hidden = np.minimum(bounds.half_square, bounds.positive**2)
+    elif setting.agrees:
+        hidden = np.minimum(bounds.half_square, bounds.half_length**2)
     else:
         hidden = np.minimum(bounds.square, bounds.length**2)
     return np.append(np.minimum(hidden + setting.known_share, 1.0), 1.0)

@@ -4,7 +4,7 @@ For every law pi of u with KL(pi || uniform) <= I and every f, E_pi f <= (I + lo
 
     phi(I) bounds E_pi max(<u, e>, 0) for every e,      Q(I) bounds E_pi <u, e>^2,
     H(I)   bounds E_pi max(<u, e>, 0)^2,
-    N(I)   bounds E_pi |M'u| for every M with |M| = 1,
+    N(I)   bounds E_pi |M'u| for every M with |M| = 1, and so for max(M'u, 0), entry by entry,
     S(I)   bounds E <u, u'>^2 for independent u, u' of law pi: Q(I), and 1/d plus what forms without trace gain.
 
 Every L gives a bound, so a grid of them does. docs/theory/relaxed/reacting.md has the proofs.
@@ -39,7 +39,7 @@ class Learnt:
         positive: phi(I).
         square: Q(I).
         half_square: H(I).
-        length: N(I).
+        length, half_length: N(I), of M'u and of its part above 0.
         overlap: S(I).
     """
 
@@ -48,6 +48,7 @@ class Learnt:
     square: np.ndarray
     half_square: np.ndarray
     length: np.ndarray
+    half_length: np.ndarray
     overlap: np.ndarray
 
 
@@ -66,7 +67,8 @@ def learnt(dimension: int) -> Learnt:
     square[0], half_square[0] = min(ROUND_UP / d, square[0]), min(0.5 * ROUND_UP / d, half_square[0])
     gained = least_mean(nats, FORMS, np.log1p(2.0 * np.expm1(log_form(FORMS))), most=d)
     overlap = np.minimum(square, (1.0 + gained**2 / d) / d * ROUND_UP)
-    return Learnt(nats, positive, square, half_square, _least_length(law, nats), overlap)
+    length, half_length = (_least_length(law, nats, opposite) for opposite in (0.0, LOG_2))
+    return Learnt(nats, positive, square, half_square, length, half_length, overlap)
 
 
 def _log_excess(law: OverlapLaw, tilts: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -82,16 +84,16 @@ def log_form(share: np.ndarray) -> np.ndarray:
     return 0.5 * (-np.log1p(-2.0 * share) - 2.0 * share)
 
 
-def _least_length(law: OverlapLaw, nats: np.ndarray) -> np.ndarray:
+def _least_length(law: OverlapLaw, nats: np.ndarray, opposite: float) -> np.ndarray:
     """N(I): sqrt(q) <= h(q), h a tangent up to tau^2 and sqrt(q) beyond; e^{L h} is convex in q where L tau >= 1.
 
-    So among all M one column is the worst: q = <u, e>^2.
+    So among all M one column is the worst: q = <u, e>^2; or, where ``opposite`` is log 2, 0 for half of all directions.
     """
     d, best = float(law.dimension), np.ones(len(nats))
     for tangent in _TANGENTS / np.sqrt(d):
         tilts = np.geomspace(1.0 / tangent, _LARGEST_TILT * d + 1.0 / tangent, _FEW_TILTS)
         above = np.where(law.nodes < tangent, 0.5 * law.nodes**2 / tangent, law.nodes - 0.5 * tangent)
-        log_excess = _log_excess(law, tilts, above)
+        log_excess = _log_excess(law, tilts, above) - opposite
         best = np.minimum(best, least_mean(nats, tilts, 0.5 * tilts * tangent + np.logaddexp(0.0, log_excess)))
     return best
 
