@@ -96,7 +96,7 @@ def planned_segments(config: Mapping[str, Any], records: int | None, noise: floa
         steps=steps,
         sample_rate=rate,
         max_grad_norm=asked.max_grad_norm,
-        divisor=rate * drawn.uses * (records or 0) if asked.divisor is None else asked.divisor,
+        divisor=rate * (records or 0) * drawn.uses if asked.divisor is None else asked.divisor,
     )
     first, start, found = now, 0, list[Segment]()
     for stage in _schedule(asked, steps):
