@@ -333,8 +333,7 @@ def test_norms_that_are_too_many_for_a_text_are_rounded_up() -> None:
     assert text.count(",") < 10_000
     assert np.all(norms <= held)
     assert np.all(held <= norms * 1.1)
-    truth, proven = (strategies._heaviest(w**2, 100, 100) for w in (norms, held))
-    assert truth <= proven <= truth * 1.001
+    assert np.mean(held / norms) < 1.01
 
 
 def test_files_that_hold_no_such_matrix_are_refused(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from reticent.kernel.mechanisms.gaussian import Gaussian
 from reticent.kernel.messages import Figure, Message
 from reticent.kernel.pairs import Neighbouring, Part
 from reticent.kernel.registry import Parameter, described
-from reticent.kernel.samplers import INDEPENDENT, Sampler
 from reticent.kernel.text import digits
 from reticent.mechanisms import strategies
 from reticent.mechanisms.strategies import Sensitivity, Strategy
@@ -121,11 +120,9 @@ class MatrixMechanism(Mechanism):
         return (1, self.steps) if self.sample_rate < 1.0 else (self.participations, self.separation)
 
     @property
-    def sampler(self) -> Sampler:
-        """How its records are drawn: of the bins as many count as are the bands apart (RETICENT:binned-allocation)."""
-        if self.bins is None:
-            return INDEPENDENT
-        return AllocatedOnce(self.bins // strategies.bandwidth(self._strategy))
+    def _bins_apart(self) -> int:
+        """How many bins count: as many as are the bands apart."""
+        return (self.bins or 1) // strategies.bandwidth(self._strategy)
 
     @property
     def _strategy(self) -> Strategy:
@@ -143,10 +140,9 @@ class MatrixMechanism(Mechanism):
 
         With bins an epoch of random allocation to those that count.
         """
-        noise, drawn = self.noise_multiplier / self.sensitivity().proven, self.sampler
-        if isinstance(drawn, AllocatedOnce):
-            bins = drawn.batches_of(1.0)
-            return DPSGD(noise, 1.0 / bins, bins, sampler=drawn)
+        noise = self.noise_multiplier / self.sensitivity().proven
+        if self.bins is not None:
+            return _in_one_of(self._bins_apart, noise)
         if self.sample_rate == 1.0:
             return Gaussian(noise)
         return DPSGD(noise, self.sample_rate, -(-self.steps // self.separation))
@@ -174,7 +170,7 @@ class MatrixMechanism(Mechanism):
             least = float(np.bincount(np.arange(self.steps) % bins, energies, bins).min()) * (1.0 - 1e-9)
             if not strategies.positive(self._strategy) or least == 0.0 or self.noise_multiplier == 0.0:
                 return ()
-            run = DPSGD(self.noise_multiplier / least**0.5, 1.0 / bins, bins, sampler=AllocatedOnce(bins))
+            run = _in_one_of(bins, self.noise_multiplier / least**0.5)
             neighbouring = Neighbouring.ADD_REMOVE
         parts = run.parts_under(neighbouring, attained=attained)
         return tuple(replace(part, theorems=(*part.theorems, "RETICENT:binned-allocation")) for part in parts)
@@ -200,8 +196,8 @@ class MatrixMechanism(Mechanism):
         if self.sample_rate < 1.0:
             return (Message("note.blocks", blocks=apart, modulus=apart),)
         if self.bins is not None:
-            bins, drawn = Figure(str(self.bins)), Figure(str(self.sampler.batches_of(1.0)))
-            return (Message("note.bins", bins=bins, apart=drawn),)
+            counted = Figure(str(self._bins_apart))
+            return (Message("note.bins", bins=Figure(str(self.bins)), apart=counted),)
         size = self.sensitivity()
         ends = Figure(digits(size.attained, 6, up=False)), Figure(digits(size.proven, 6, up=True))
         loose = (
@@ -214,12 +210,17 @@ class MatrixMechanism(Mechanism):
         return (Message("note.participation", steps=Figure(str(self.participations)), apart=apart), *loose)
 
     def _stated(self) -> tuple[str, ...]:
-        pattern = "participation-pattern" if self.bins is None else self.sampler.condition.key
+        pattern = "participation-pattern" if self.bins is None else AllocatedOnce.condition.key
         return (*Mechanism._stated(self), pattern, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
         places = "kept-places" if self.bins is None else "hidden-draws"
         return (*Mechanism._unseen(self), places, "start-weights")
+
+
+def _in_one_of(bins: int, noise: float) -> DPSGD:
+    """An epoch of so many steps, of which each record is in one."""
+    return DPSGD(noise, 1.0 / bins, bins, sampler=AllocatedOnce(bins))
 
 
 def read_strategy(path: Path, steps: int | None = None) -> str:
