@@ -148,7 +148,10 @@ class MatrixMechanism(Mechanism):
         return DPSGD(noise, self.sample_rate, -(-self.steps // self.separation))
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
-        """One release, or a sampled step for each turn; attained: the first block, moved by its own columns."""
+        """One release, or a sampled step for each turn; attained: the first block, moved by its own columns.
+
+        With bins by RETICENT:binned-allocation.
+        """
         if self.bins is not None:
             return self._in_bins(neighbouring, attained=attained)
         sampled, noise, size = self.sample_rate < 1.0, self.noise_multiplier, self.sensitivity()
@@ -163,7 +166,7 @@ class MatrixMechanism(Mechanism):
         )
 
     def _in_bins(self, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
-        """By RETICENT:binned-allocation. Attained: all bins apart, and as long as the shortest, by a record or none."""
+        """Attained: all bins apart, and as long as the shortest, by a record that is there or not."""
         run: Mechanism = self.equivalent()
         if attained:
             bins, energies = self.bins or 1, strategies.column_norms(self._strategy) ** 2
