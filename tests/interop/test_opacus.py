@@ -125,6 +125,23 @@ def test_the_loader_of_random_allocation_is_seen_without_a_watch():
     assert 3.99 < engine.get_epsilon(1e-5) <= 4.0
 
 
+@opacus_remarks
+def test_several_uses_in_an_epoch_are_seen_without_a_watch():
+    import reticent as rt
+
+    data = torch.utils.data.TensorDataset(torch.randn(40, 3), torch.randint(2, (40,)))
+    plain = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
+    engine = PrivacyEngine()
+    private = made_private(
+        engine, data_loader=rt.random_allocation(plain, uses_per_epoch=2), poisson_sampling=False,
+        target_epsilon=4.0, target_delta=1e-5, epochs=1,
+    )  # fmt: skip
+    trained(*private, epochs=1)
+    run = engine.accountant.released()
+    assert (run.sampler, run.steps) == (RandomAllocation(5, uses_per_epoch=2), 5)
+    assert 3.99 < engine.get_epsilon(1e-5) <= 4.0
+
+
 @pytest.mark.parametrize("sampler", [Shuffled(), RandomAllocation()])
 def test_each_pass_that_steps_of_one_noise_touch_counts(sampler):
     """Passes of 4 steps; noise 1 in steps 3 to 6, which are in two passes: a record may be used twice at noise 1."""

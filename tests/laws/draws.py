@@ -49,10 +49,19 @@ def cut(records: int, rate: float, most: int) -> Draws:
 def allocated(records: int, blocks: Sequence[int]) -> Draws:
     """One epoch in which each record draws one step of each block."""
     starts = np.cumsum([0, *blocks[:-1]])
-    own = [starts + np.array(place) for place in product(*map(range, blocks))]
+    return _alone(records, sum(blocks), [starts + np.array(place) for place in product(*map(range, blocks))])
+
+
+def of_steps(records: int, steps: int, uses: int) -> Draws:
+    """One epoch in which each record draws a set of so many steps."""
+    return _alone(records, steps, [np.array(chosen) for chosen in combinations(range(steps), uses)])
+
+
+def _alone(records: int, all_steps: int, own: Sequence[np.ndarray]) -> Draws:
+    """Each record draws one of its own sets of steps, all alike."""
     found = []
     for places in product(own, repeat=records):
-        mask = np.zeros((sum(blocks), records), dtype=int)
+        mask = np.zeros((all_steps, records), dtype=int)
         for record, steps in enumerate(places):
             mask[steps, record] = 1
         found.append((mask, len(own) ** -float(records)))

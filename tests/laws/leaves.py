@@ -57,6 +57,8 @@ RELEASES: list[Mechanism] = [
     MatrixMechanism(2.0, 103, "1,0.5,0.25", separation=4, sample_rate=0.1),
     MatrixMechanism(2.0, 8, "bisr", bands=3, participations=3, separation=2),
     MatrixMechanism(2.0, 8, "lambda-cgd=0.75", participations=2, separation=3),
+    MatrixMechanism(2.0, 8, "banded=2:1x6,0.5x2", participations=2, separation=3),
+    MatrixMechanism(2.0, 8, "1,0.5", bins=4),
     rt.Guarantee(1.0, 1e-3),
     rt.ZCDP(0.1, 2),
     rt.RDP([2, 8, 32], [0.1, 0.4, 2.0]),

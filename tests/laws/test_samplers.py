@@ -32,7 +32,7 @@ from reticent.samplers import (
 from reticent.testing import laws
 from reticent.training.randomness import SeededSource, Stream, SystemSource
 from tests.conftest import some
-from tests.laws.draws import Draws, allocated, anew, chosen, coins, cut, orders, sums
+from tests.laws.draws import Draws, allocated, anew, chosen, coins, cut, of_steps, orders, sums
 from tests.laws.experiments import Experiment
 from tests.laws.leaves import full, run_of
 
@@ -64,6 +64,7 @@ CASES: dict[str, tuple[DPSGD, int, Callable[[int], Draws]]] = {
     "cut at one": (DPSGD(0.8, 0.3, 1, sampler=TruncatedPoisson(1), dataset_size=5), 5, lambda n: cut(n, 0.3, 1)),
     "two steps": (DPSGD(0.9, 0.5, 2, sampler=RandomAllocation()), 3, lambda n: allocated(n, [2])),
     "three steps": (DPSGD(0.9, 1 / 3, 3, sampler=RandomAllocation()), 2, lambda n: allocated(n, [3])),
+    "two of four": (DPSGD(1.2, 0.25, 4, sampler=RandomAllocation(4, uses_per_epoch=2)), 2, lambda n: of_steps(n, 4, 2)),
     "blocks": (DPSGD(0.9, 1 / 3, 3, sampler=BlockAllocation(3, uses_per_epoch=2)), 2, lambda n: allocated(n, [2, 1])),
     "kept": (DPSGD(1.5, 0.5, 4, sampler=AllocatedOnce()), 2, lambda n: kept(allocated(n, [2]))),
     "shuffled": (DPSGD(1.0, 0.5, 2, sampler=Shuffled(2)), 4, lambda n: orders(n, 2)),
@@ -150,6 +151,7 @@ FOLLOWED = [
     (Poisson(), None, coins(3, 0.3)),
     (FixedSize(), 2, chosen(5, 2)),
     (RandomAllocation(), 2, allocated(3, [2])),
+    (RandomAllocation(uses_per_epoch=2), 1, of_steps(3, 3, 2)),
     (BlockAllocation(uses_per_epoch=2), 1, allocated(3, [2, 1])),
     (Shuffled(), 2, orders(4, 2)),
     (Cyclic(), 2, [(orders(4, 2)[0][0], 1.0)]),

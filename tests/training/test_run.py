@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 import torch
 
-import reticent
+import reticent as rt
 from reticent import facts
 from reticent.data.purchase import generate_baskets
 from reticent.facts.steps import MOST_STEPS
 from reticent.kernel.errors import ArtifactError, DataError, NumericalError, ParameterError, ReticentError
 from reticent.kernel.mechanisms import DPSGD
+from reticent.kernel.proofs import Status
 from reticent.kernel.samplers import Poisson
 from reticent.records.ledger import RunLedger
+from reticent.samplers import RandomAllocation
 from reticent.training import StopTraining, load_config, load_run, train
 from reticent.training.hooks import StepHook
 from reticent.training.setup import make_settings
@@ -48,7 +50,7 @@ def test_ledger_tells_what_happened(make_config, dataset, recorder, tmp_path):
     assert ledger.data.content_hash == dataset.content_hash
     known, torch_here = ledger.environment.versions, torch.__version__.partition("+")[0]
     assert known["torch"].partition("+")[0] == torch_here  # metadata may not name the build
-    assert known["reticent"] == reticent.__version__
+    assert known["reticent"] == rt.__version__
     assert ledger.environment.seeds.noise == ledger.environment.seeds.sampling == 3
     known = {"max_grad_norm": 1.0, "num_parameters": 34, "batch_size": 12, "dataset_size": 60}
     assert ledger.mechanism() == DPSGD(1.0, 12 / 60, 15, sampler=Poisson(), **known)
@@ -148,6 +150,26 @@ def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_pat
     assert ledger.mechanism().sampler.name == sampler
     assert warning in ledger.faults
     assert all(str(w.text).endswith(".") for w in ledger.faults)
+
+
+def test_a_record_in_three_steps_of_each_epoch(make_config, dataset, tmp_path):
+    """60 records in epochs of five steps, which hold 36 each, and by so many sums are divided."""
+    drawn = {"name": "random-allocation", "uses_per_epoch": 3}
+    run = train(make_config(sampler=drawn, steps=None, epochs=2), tmp_path / "run", dataset=dataset)
+    ledger, sizes = RunLedger.from_json(run.ledger.to_json()), run.ledger.diagnostics.batch_sizes
+    assert (sum(sizes[:5]), sum(sizes[5:]), len(sizes)) == (180, 180, 10)
+    assert (ledger.divisor, ledger.asked["sampler"]) == (36.0, drawn)
+    assert ledger.mechanism().sampler == RandomAllocation(5, uses_per_epoch=3)
+    assert not list(ledger.contradictions())
+    assert ledger.vouches()["allocation-draws"] is Status.CHECKED
+    stated = rt.dpsgd(
+        noise_multiplier=1.0, batch_size=12, dataset_size=60, epochs=2, sampler="random-allocation", uses_per_epoch=3
+    )
+    assert rt.advantage(rt.assess(ledger)) == pytest.approx(rt.advantage(rt.assess(stated)), rel=1e-9, abs=0)
+    told = rt.certify(ledger).certificate.mechanism
+    assert (told["sampler"], told["uses_per_epoch"]) == ("random-allocation", 3)
+    with pytest.raises(ParameterError, match="uses_per_epoch must be at most the steps of an epoch"):
+        train(make_config(sampler=drawn | {"uses_per_epoch": 6}), tmp_path / "six", dataset=dataset)
 
 
 @pytest.mark.parametrize(

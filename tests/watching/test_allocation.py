@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -60,6 +62,26 @@ def test_the_law_of_the_draws(monkeypatch):
     assert stats.chi2.sf(np.sum((sizes - mass)[keep] ** 2 / mass[keep]), keep.sum()) > 1e-9
 
 
+def test_the_law_of_several_draws(monkeypatch):
+    """Each record is in three of five batches of each epoch, in any three alike, apart from other records and epochs.
+
+    The draws are those of a seed, and each test would fail with probability 1e-9.
+    """
+    source = SeededSource(6, Stream.SAMPLING)
+    monkeypatch.setattr(allocation, "SystemSource", lambda: source)
+    sampler, epochs = RandomAllocation(4, 5, 3), 6_000
+    sets = {chosen: number for number, chosen in enumerate(itertools.combinations(range(5), 3))}
+    drawn = np.empty((epochs, 4), dtype=int)
+    for epoch in drawn:
+        batches = list(sampler)
+        assert all(batch == sorted(set(batch)) for batch in batches)
+        epoch[:] = [sets[tuple(k for k, batch in enumerate(batches) if one in batch)] for one in range(4)]
+    for counts in (np.bincount(column, minlength=10) for column in drawn.T):
+        assert stats.chisquare(counts).pvalue > 1e-9
+    for pair in (drawn[:, 0] * 10 + drawn[:, 1], drawn[:-1, 0] * 10 + drawn[1:, 0]):
+        assert stats.chisquare(np.bincount(pair, minlength=100)).pvalue > 1e-9
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize(("drop_last", "steps"), [(False, 9), (True, 8)])
 def test_a_loader_has_as_many_batches_and_all_records(drop_last, steps, workers):
@@ -70,6 +92,8 @@ def test_a_loader_has_as_many_batches_and_all_records(drop_last, steps, workers)
         assert len(drawn) == steps
         assert torch.equal(torch.cat(drawn).sort(dim=0)[0], records().tensors[0].sort(dim=0)[0])
     assert rt.random_allocation(loader) is loader
+    with pytest.raises(ParameterError, match="loader must be a DataLoader that shuffles"):
+        rt.random_allocation(loader, uses_per_epoch=2)
 
 
 class Mapped(Dataset):
@@ -109,6 +133,33 @@ def test_a_loop_of_opacus_gets_the_bound_of_random_allocation():
         rt.advantage
     )
     assert ours.upper < 0.7 * shuffled.upper
+
+
+def test_several_uses_of_a_record_in_an_epoch():
+    """The mechanism is the one that is stated so; an epoch that is broken off counts all uses."""
+    made = lambda: private(rt.random_allocation(reading(), uses_per_epoch=3), poisson_sampling=False)  # noqa: E731
+    stated = DPSGD(NOISE, 1.0 / STEPS, 2 * STEPS, sampler=samplers.RandomAllocation(STEPS, uses_per_epoch=3))
+    for most in (None, 2):
+        ledger = watched(*made(), how={"epochs": 2, "most": most} if most else {"epochs": 2})
+        run = ledger.mechanism()
+        assert (run.sampler, run.steps, run.sample_rate) == (stated.sampler, stated.steps, stated.sample_rate)
+        assert ledger.ledger.vouches()["allocation-draws"] is Status.CHECKED
+        assert rt.advantage(rt.assess(ledger)) == pytest.approx(rt.advantage(rt.assess(stated)), rel=1e-9, abs=0)
+    certificate = rt.certify(watched(*made(), how={"epochs": 2})).certificate
+    told = certificate.mechanism
+    assert (told["sampler"], told["uses_per_epoch"]) == ("random-allocation", 3)
+    assert sum(watched(*made(), how={"epochs": 1}).ledger.diagnostics.batch_sizes) == 3 * RECORDS
+
+
+def test_uses_that_change_on_the_way_are_not_claimed():
+    made = private(rt.random_allocation(reading(), uses_per_epoch=2), poisson_sampling=False)
+    with rt.watch(*made[:3]) as ledger:
+        run(*made, epochs=1)
+        made[2].batch_sampler.uses_per_epoch = 3
+        run(*made, epochs=1)
+    found = ledger.mechanism()
+    assert "allocation-draws" not in ledger.ledger.vouches()
+    assert all(part.sample_rate == 1.0 for part in getattr(found, "parts", (found,)))
 
 
 def test_empty_batches_are_steps():
@@ -210,3 +261,5 @@ def test_a_batch_sampler_of_ones_own_is_named():
         rt.random_allocation(DataLoader(records(), batch_sampler=Mine(RandomSampler(records()), BATCH, False)))
     with pytest.raises(ParameterError, match="batches must be"):
         RandomAllocation(10, 0)
+    with pytest.raises(ParameterError, match="uses_per_epoch must be at most the 4 batches of an epoch"):
+        RandomAllocation(10, 4, 5)

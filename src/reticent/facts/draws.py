@@ -58,7 +58,7 @@ def rearranges(run: RunLedger, neighbouring: Neighbouring) -> bool:
 def _vouches(run: RunLedger) -> Mapping[str, Status]:
     kind, source = seen_as(run.sampler.drawn), VOUCHED.get(run.sampler.source)
     other = OTHER_BATCHES.key in run.facts or PUBLIC_DRAWS.key in run.facts
-    if kind is None or source is None or other or (run.sampler.times_per_epoch or 1) > 1:
+    if kind is None or source is None or other or kind.of_uses(run.sampler.times_per_epoch or 1) is None:
         return {}
     return dict.fromkeys((kind.condition.key, "drawn-anew"), source)
 

@@ -89,13 +89,14 @@ def planned_segments(config: Mapping[str, Any], records: int | None, noise: floa
     if records is None and None in (asked.sample_rate, asked.divisor):
         raise ParameterError("divisor", None, "given, and sample_rate, where the number of records is not", shown=False)
     rate = _rate(asked, records)
-    steps = asked.steps or sampler_of(config, rate).steps_in(_given("epochs", asked.epochs), rate, MOST_STEPS)
+    drawn = sampler_of(config, rate)
+    steps = asked.steps or drawn.steps_in(_given("epochs", asked.epochs), rate, MOST_STEPS)
     now = Segment(
         noise_multiplier=noise if asked.noise_multiplier is None else asked.noise_multiplier,
         steps=steps,
         sample_rate=rate,
         max_grad_norm=asked.max_grad_norm,
-        divisor=rate * (records or 0) if asked.divisor is None else asked.divisor,
+        divisor=rate * (records or 0) * drawn.uses if asked.divisor is None else asked.divisor,
     )
     first, start, found = now, 0, list[Segment]()
     for stage in _schedule(asked, steps):
@@ -127,7 +128,7 @@ def told(ran: Sequence[Segment], sampler: Sampler, clipping: str) -> dict[str, A
             name=sampler.name,
             sample_rate=usual["sample_rate"],
             batches_per_epoch=batches_of_a_pass(max(rates)) if sampler.in_passes else None,
-            times_per_epoch=1 if sampler.in_passes else None,
+            times_per_epoch=sampler.uses if sampler.in_passes else None,
         ),
         "clipping": ClippingRecord(kind=clipping, source=Source.SEEN, smallest=min(norms), largest=max(norms)),
         "divisor": usual["divisor"],

@@ -90,11 +90,11 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             look_at_layouts(model, ghost=hasattr(model, "get_norm_sample"), found=self.add_fault)
             self._model_seen = True
         seen = look_at(loader)
-        once = seen.times_per_epoch == 1
-        kind = seen_as(seen.drawn)
-        known = kind is not None and (kind.independent or (kind.in_passes and once))
-        self.sampler = kind().unless_whole() if kind is not None and known else None
-        self.repeats, self.copies = seen.most_uses, seen.copies or 1
+        kind, times = seen_as(seen.drawn), seen.times_per_epoch
+        drawn = None if kind is None else kind.of_uses(times or 1)
+        known = drawn is not None and (drawn.independent or (drawn.in_passes and times is not None))
+        self.sampler = drawn.unless_whole() if drawn is not None and known else None
+        self.repeats, self.copies = seen.most_uses if self.sampler is None else 1, seen.copies or 1
         self._batches_per_epoch = seen.batches_per_epoch if self.sampler and self.sampler.in_passes else None
         return seen
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 
 NAMES = ("identity", "prefix", "square-root", "bisr", "tree")
 _CGD = "lambda-cgd="
+_BANDED = "banded="
 _LARGEST_DENSE = 2048
 _MOST_ENTRIES = 10_000
 _LONGEST = 400_000
@@ -25,7 +27,7 @@ _HELD = 9
 _TURN = 500.0
 """What one step of a recurrence in Python weighs in passes."""
 _UNIT = 2.0**-53
-_WANTED = f"{', '.join(NAMES)}, lambda-cgd=0.9, Toeplitz coefficients (1,0.5,...), or rows [[1],[0.5,1]]"
+_WANTED = f"{', '.join(NAMES)}, lambda-cgd=0.9, banded=4, Toeplitz coefficients (1,0.5,...), or rows [[1],[0.5,1]]"
 
 
 class Strategy(NamedTuple):
@@ -54,7 +56,12 @@ class Strategy(NamedTuple):
     @property
     def dense(self) -> bool:
         """Whether it is no Toeplitz matrix, or is not given as one."""
-        return self.text == "tree" or self.text.lstrip().startswith("[")
+        return self.text == "tree" or self.banded or self.text.lstrip().startswith("[")
+
+    @property
+    def banded(self) -> bool:
+        """Whether only its bands and the norms of its columns are stated."""
+        return self.text.startswith(_BANDED)
 
     @property
     def width(self) -> int:
@@ -85,7 +92,9 @@ def check(strategy: Strategy) -> None:
         return
     if len(strategy.text) > _LONGEST:
         raise ParameterError("strategy", strategy.text[:60], f"a text of at most {_LONGEST} characters")
-    if coefficients(strategy) is None:
+    if strategy.banded:
+        _columns(strategy)
+    elif coefficients(strategy) is None:
         matrix(strategy)
 
 
@@ -98,7 +107,7 @@ def work(strategy: Strategy, participations: int, separation: int) -> float:
     """
     steps = strategy.steps
     most = min(participations, -(-steps // separation))
-    falls = most == 1 or _falls(strategy)
+    falls = most == 1 or strategy.banded or _falls(strategy)
     passes = _HELD + (1 if falls and most * separation >= steps else most)
     turn = _TURN + strategy.width / 16.0 if strategy.inverted else 0.0  # products go sixteen times as fast as passes
     return float(steps) * (passes + turn) * (1.0 if falls and strategy.text != "tree" else steps)
@@ -202,6 +211,49 @@ def matrix(strategy: Strategy) -> np.ndarray:
     return _tree(steps) if strategy.text == "tree" else _dense(strategy.text, steps)
 
 
+@lru_cache(maxsize=8)
+def _columns(strategy: Strategy) -> tuple[int, np.ndarray]:
+    """Bands, and the norm of each column, of a strategy of which no more is stated.
+
+    Raises:
+        ParameterError: it states something else.
+    """
+    bands, _, runs = strategy.text.removeprefix(_BANDED).partition(":")
+    wanted = f"banded=W, W bands and columns of norm 1, or banded=W:1x{strategy.steps}, norms and how many columns"
+    try:
+        pairs = [run.partition("x")[::2] for run in runs.split(",")] if runs else [("1", str(strategy.steps))]
+        lengths, width = [int(many or "1") for _, many in pairs], int(bands)
+        values = np.array([float(norm) for norm, _ in pairs])
+    except ValueError:
+        raise ParameterError("strategy", strategy.text[:60], wanted) from None
+    if width < 1 or min(lengths) < 1 or sum(lengths) != strategy.steps or np.any(values < 0.0):
+        raise ParameterError("strategy", strategy.text[:60], wanted)
+    return min(width, strategy.steps), np.repeat(_usable(values, strategy.text), lengths)
+
+
+def banded(bands: int, norms: np.ndarray) -> str:
+    """How a strategy is stated by its bands and the norms of its columns.
+
+    Norms that follow each other and differ by at most a millionth count as the largest of them; by more, where there
+    would be more than 10,000 numbers.
+
+    Args:
+        norms: of all columns, > 0.
+    """
+
+    def runs(tenths: int) -> list[tuple[float, int]]:
+        found, low, high, many = list[tuple[float, int]](), norms[0], norms[0], 0
+        for norm in norms.tolist():
+            if min(low, norm) < (1.0 - 10.0 ** (0.1 * tenths - 6.0)) * max(high, norm):
+                found.append((high, many))
+                low, high, many = norm, norm, 0
+            low, high, many = min(low, norm), max(high, norm), many + 1
+        return [*found, (high, many)]
+
+    least = bisect_left(range(60), True, key=lambda tenths: len(runs(tenths)) <= _MOST_ENTRIES)
+    return f"{_BANDED}{bands}:" + ",".join(f"{float(norm)!r}x{many}" for norm, many in runs(least))
+
+
 def _tree(steps: int) -> np.ndarray:
     """Binary tree aggregation: a row for every dyadic interval that is complete within the run."""
     rows = []
@@ -238,6 +290,8 @@ def bandwidth(strategy: Strategy) -> int:
     if strategy.named:  # what is held apart by its inverse reaches to the end, also where it is too small for a float
         alone = {"identity": True, "tree": False, "bisr": strategy.width == 1}
         return 1 if alone.get(strategy.text, _cancelled(strategy) == 0.0) else strategy.steps
+    if strategy.banded:
+        return _columns(strategy)[0]
     first = coefficients(strategy)
     if first is not None:
         return len(first)
@@ -253,7 +307,7 @@ def column_norms(strategy: Strategy) -> np.ndarray:
     """
     first = coefficients(strategy)
     if first is None:
-        return np.sqrt(np.sum(matrix(strategy) ** 2, axis=0))
+        return _columns(strategy)[1] if strategy.banded else np.sqrt(np.sum(matrix(strategy) ** 2, axis=0))
     energy = np.cumsum(first**2)
     return np.sqrt(energy[np.minimum(np.arange(strategy.steps)[::-1], len(first) - 1)])
 
@@ -269,6 +323,9 @@ def sensitivity(strategy: Strategy, participations: int, separation: int) -> Sen
     Args:
         participations: of one record, at most, >= 1.
         separation: least number of steps from one to the next, >= 1.
+
+    Raises:
+        ParameterError: columns may overlap, and no more than their norms is stated.
     """
     norms, steps = column_norms(strategy), strategy.steps
     most = min(participations, -(-steps // separation))
@@ -280,6 +337,9 @@ def sensitivity(strategy: Strategy, participations: int, separation: int) -> Sen
     if bandwidth(strategy) <= separation:
         together = math.sqrt(_heaviest(norms**2, most, separation))
         return Sensitivity(together, together)
+    if strategy.banded:
+        wanted = f"at least {bandwidth(strategy)}, the bands: how columns overlap is not stated"
+        raise ParameterError("separation", separation, wanted)
     c = matrix(strategy)
     gram = c.T @ c
     rows = np.array([_heaviest(np.abs(gram[i]), most, separation, through=i) for i in range(steps)])
@@ -288,6 +348,14 @@ def sensitivity(strategy: Strategy, participations: int, separation: int) -> Sen
     attained = max(float(np.linalg.norm(c[:, pattern].sum(axis=1))) for pattern in reached)
     attained = max(attained, float(norms.max()))
     return Sensitivity(min(attained, proven), proven)
+
+
+def positive(strategy: Strategy) -> bool:
+    """Whether no number of the matrix is known to be less than 0, nor left open."""
+    if strategy.named or strategy.banded:
+        return strategy.named
+    first = coefficients(strategy)
+    return bool(np.all((matrix(strategy) if first is None else first) >= 0.0))
 
 
 def _falls(strategy: Strategy) -> bool:
@@ -324,6 +392,8 @@ def _of_pattern(first: np.ndarray, steps: int, most: int, separation: int) -> fl
 
 def _heaviest(weights: np.ndarray, most: int, separation: int, through: int | None = None) -> float:
     """Largest sum of at most ``most`` weights >= 0 at places at least ``separation`` apart, one of them ``through``."""
+    if through is None and weights.min() == weights.max():
+        return float(most * weights[0])
     taken = 0.0
     usable = weights.astype(float)
     if through is not None:

@@ -88,7 +88,7 @@ def of_segment(run: RunLedger, part: Segment, reading: Reading) -> DPSGD:
     if kind is not None and not (reading.one_by_one and (reading.secret or kind.public_places)):
         kind = None  # what would be amplified, everybody knows
     if kind is not None and kind.in_passes and sampler.times_per_epoch is not None:
-        return _in_passes(run, part, sampler.times_per_epoch, kind())
+        return _in_passes(run, part, sampler.times_per_epoch, kind)
     if kind is not None and not kind.in_passes and part.sample_rate is not None and part.batches == 1:
         return _part(run, part, part.sample_rate, kind())
     often = sampler.times_per_epoch or 1
@@ -98,7 +98,7 @@ def of_segment(run: RunLedger, part: Segment, reading: Reading) -> DPSGD:
     return replace(_part(run, part, 1.0), noise_multiplier=noise, steps=steps)
 
 
-def _in_passes(run: RunLedger, part: Segment, times: int, kind: Sampler) -> DPSGD:
+def _in_passes(run: RunLedger, part: Segment, times: int, kind: type[Sampler]) -> DPSGD:
     """A record that each pass draws at most ``times`` times.
 
     If it is in the steps m_1, m_2, ... times, then sum m_t <= passes * times and each m_t <= mixed * times, so
@@ -109,9 +109,10 @@ def _in_passes(run: RunLedger, part: Segment, times: int, kind: Sampler) -> DPSG
         whole = _part(run, part, 1.0)
         return replace(whole, noise_multiplier=part.noise_multiplier / (part.batches * times))
     unbroken = batches is not None and part.passes == -(-steps // batches)
-    if part.batches == times == 1 and batches is not None and (kind.allocated or unbroken):
+    known = kind.of_uses(times) if part.batches == 1 else None
+    if known is not None and batches is not None and (known.allocated or unbroken):
         counted = steps if unbroken else part.passes * batches  # each pass that was begun is an epoch
-        drawn = _part(run, part, part.sample_rate or 1.0 / batches, kind.in_batches(batches))
+        drawn = _part(run, part, part.sample_rate or 1.0 / batches, known.in_batches(batches))
         return replace(drawn, steps=counted)
     per_step = min(part.batches, part.mixed_passes) if times == 1 else part.mixed_passes * times
     return replace(_part(run, part, 1.0), steps=min(part.passes * times * per_step, steps * per_step**2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,11 +29,6 @@ class Allocation(Passes):
     exposed: ClassVar[Message | str] = Message("exposed.step-of-epoch")
     public_places: ClassVar[bool] = False
 
-    @property
-    def uses(self) -> int:
-        """Of a record in an epoch."""
-        return 1
-
     def of_persons(self, run: Run) -> bool:
         return run.noise_multiplier > 0.0 and self.uses == 1
 
@@ -52,7 +47,8 @@ class RandomAllocation(Allocation):
     """Each record in one step of each epoch, by a uniform draw of its own, anew in each epoch.
 
     Attributes:
-        uses_per_epoch: in how many steps of an epoch a record is used, drawn without replacement; None is 1.
+        uses_per_epoch: in how many steps of an epoch a record is used, drawn without replacement; None is 1. An epoch
+            has 1 / sample_rate steps all the same, so a batch holds as many times that share of the data.
     """
 
     uses_per_epoch: int | None = field(default=None, metadata=described("Uses of a record per pass, for allocation."))
@@ -69,12 +65,16 @@ class RandomAllocation(Allocation):
 
     def __post_init__(self) -> None:
         Passes.__post_init__(self)
-        if self.uses_per_epoch is not None:
-            checks.count(uses_per_epoch=self.uses_per_epoch)
+        if self.uses_per_epoch is not None and checks.count(uses_per_epoch=self.uses_per_epoch) == 1:
+            object.__setattr__(self, "uses_per_epoch", None)  # there is one way to say so
 
     @property
     def uses(self) -> int:
         return self.uses_per_epoch or 1
+
+    @classmethod
+    def of_uses(cls, uses: int) -> Self | None:
+        return cls(uses_per_epoch=uses)
 
     def check(self, run: Run) -> None:
         """A record is in no more steps than an epoch has.
@@ -83,7 +83,10 @@ class RandomAllocation(Allocation):
             ParameterError: it would be.
         """
         Passes.check(self, run)
-        if self.uses > self.batches_of(run.sample_rate):
+        self._fits(self.batches_of(run.sample_rate))
+
+    def _fits(self, steps: int) -> None:
+        if self.uses > steps:
             raise ParameterError("uses_per_epoch", self.uses, "at most the steps of an epoch", shown=False)
 
     @classmethod
@@ -108,9 +111,10 @@ class RandomAllocation(Allocation):
         return (allocated(epochs * uses, noise, bins, run.records, replaced, *keys),)
 
     def batches(self, source: Uniform, records: int, sample_rate: float, size: int | None) -> Iterator[np.ndarray]:
-        """In each epoch anew, each record draws one of as many batches as there are of this size; some may be empty."""
+        """In each epoch anew, each record draws from as many batches as there are of this size; some may be empty."""
         steps = -(-records // batch_within(size, records))
-        return (batch for _ in count() for batch in allocation(source, records, steps))
+        self._fits(steps)
+        return (batch for _ in count() for batch in allocation(source, records, steps, self.uses))
 
 
 def epochs_of(run: Run, *, attained: bool) -> int:
@@ -144,11 +148,17 @@ def allocated(
     return Part(pair, epochs, ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure", *keys))
 
 
-def allocation(source: Uniform, records: int, steps: int) -> list[np.ndarray]:
-    """One epoch: for each of ``steps`` the records in it, increasing. Each record draws its own step, uniformly.
+def allocation(source: Uniform, records: int, steps: int, uses: int = 1) -> list[np.ndarray]:
+    """One epoch: for each of ``steps`` the records in it, increasing. Each record draws its own steps, uniformly.
 
-    A step is the whole part of a uniform number times ``steps``, so its probability is 1 / ``steps`` up to 2^-52.
+    Of each record a new step is drawn below a limit that grows up to ``steps``; one that it has already makes way for
+    the last below the limit (Floyd 1987). So each set of ``uses`` steps is as likely as any other: the whole part of a
+    uniform number times the limit has a probability of 1 / limit up to 2^-52.
     """
-    step = (source.uniform(records) * steps).astype(np.int64)
-    order = np.argsort(step, kind="stable")
-    return np.split(order, np.searchsorted(step[order], np.arange(1, steps)))
+    drawn = np.empty((uses, records), dtype=np.int64)
+    for use, limit in enumerate(range(steps - uses + 1, steps + 1)):
+        step = (source.uniform(records) * limit).astype(np.int64)
+        drawn[use] = np.where(np.any(drawn[:use] == step, axis=0), limit - 1, step)
+    steps_of = drawn.T.ravel()
+    order = np.argsort(steps_of, kind="stable")
+    return np.split(order // uses, np.searchsorted(steps_of[order], np.arange(1, steps)))

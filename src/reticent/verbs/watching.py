@@ -77,19 +77,20 @@ def watch(
 
 
 @hinting
-def random_allocation(loader: Any) -> Any:
-    """A loader that draws the batch of each record anew in each epoch; see ``reticent.watching.allocation``.
+def random_allocation(loader: Any, *, uses_per_epoch: int = 1) -> Any:
+    """A loader that draws the batches of each record anew in each epoch; see ``reticent.watching.allocation``.
 
     Args:
         loader: of torch, that shuffles. The new one has as many batches, of varying size.
+        uses_per_epoch: in how many of these each record is; batches are so many times as large.
 
     Raises:
         UnsupportedError: torch is not installed.
-        ParameterError: it is no such loader.
+        ParameterError: it is no such loader, or has fewer batches than uses.
     """
     with needing("random allocation", "train"):
         from reticent.watching import allocation
-    return allocation.random_allocation(loader)
+    return allocation.random_allocation(loader, uses_per_epoch=uses_per_epoch)
 
 
 @hinting

@@ -97,6 +97,8 @@ def _laplace(asked: Question, mechanism: mechanisms.Laplace) -> Proof:
 
 
 def _matrix(asked: Question, mechanism: mechanisms.MatrixMechanism) -> Proof | None:
+    if mechanism.equivalent().sampler.tells_all:
+        return None
     if mechanism.sample_rate < 1.0:
         found = fixed_length(replace(asked, mechanism=mechanism.equivalent()))
         if found is None:

@@ -138,7 +138,8 @@ class DPSGD(Mechanism):
         return (self.records_per_user or 1) * (self.copies or 1) * self.sampler.draws
 
     def _followed(self) -> list[tuple[str, Any, str]]:
-        batch = None if self.dataset_size is None else f"{self.sample_rate * self.dataset_size:.6g}"
+        share = self.sample_rate * self.sampler.uses
+        batch = None if self.dataset_size is None else f"{share * self.dataset_size:.6g}"
         return [
             ("expected batch", batch if self.batch_size is None else None, "Records per batch, on average."),
             ("epochs", f"{self.steps * self.sample_rate:.6g}", "Passes over the data, on average."),

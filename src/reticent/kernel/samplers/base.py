@@ -135,6 +135,11 @@ class Sampler(Choice, Short, ABC):
         return 1
 
     @property
+    def uses(self) -> int:
+        """In how many steps of a pass over the data a record is, where there are passes."""
+        return 1
+
+    @property
     def tells_all(self) -> bool:
         """Whether nothing below the worst case is proven for attackers who lack a direction."""
         return not (self.independent or self.public_places)
@@ -218,6 +223,11 @@ class Sampler(Choice, Short, ABC):
     def in_batches(self, batches: int | None) -> Self:
         """The same where an epoch is known to have so many steps; None: not known. Without passes nothing changes."""
         return self
+
+    @classmethod
+    def of_uses(cls, uses: int) -> Self | None:
+        """The same where it was seen that a record is in so many steps of each pass; None: nothing is proven then."""
+        return cls() if uses == 1 else None
 
     def drawn_once(self) -> Sampler:
         """The same where a record has one coin in a step."""

@@ -226,7 +226,7 @@ def _allocated(batches: RandomAllocation) -> SamplerRecord:
         name=RandomAllocation.__name__,
         dataset_size=batches.dataset_size,
         batches_per_epoch=len(batches),
-        times_per_epoch=1,
+        times_per_epoch=batches.uses_per_epoch,
     )
 
 
