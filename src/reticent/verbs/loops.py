@@ -16,7 +16,7 @@ from reticent.kernel.errors import ParameterError, needing
 from reticent.kernel.keywords import hinting
 from reticent.kernel.mechanisms import DPSGD
 from reticent.verbs.progress import Say, counted
-from reticent.verbs.request import COUNT, FRACTION, PATH, POSITIVE, SEED, TEXT, Request, asked
+from reticent.verbs.request import COUNT, FLAG, FRACTION, PATH, POSITIVE, SEED, TEXT, Request, asked
 from reticent.verbs.table import Answer
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class LoopCheck(Record):
 
 
 class LoopDocument(Record):
-    """What ``reticent audit-loop --json`` prints."""
+    """What ``reticent audit-loop --json`` prints: of ``tests`` those that were made when the audit stopped."""
 
     schema_: str = Field(default="reticent.loop-audit/1", alias="schema")
     about: str = _WHAT
@@ -45,6 +45,9 @@ class LoopDocument(Record):
     refuted: bool
     p_value: float
     likely_fault: str | None
+    tests: int
+    runs: int
+    planned_runs: int
     checks: list[LoopCheck]
 
 
@@ -73,6 +76,9 @@ class LoopAudited(Answer):
             refuted=report.accused,
             p_value=report.adjusted_p_value,
             likely_fault=report.likely,
+            tests=report.tests,
+            runs=report.runs,
+            planned_runs=report.planned,
             checks=checks,
         )
 
@@ -102,6 +108,7 @@ class AuditLoop(Request):
     workers: int = asked(COUNT, "Processes in which the loop runs.", 2)
     seed: int = asked(SEED, "Seed of the audit's own choices.", 0)
     timeout: float | None = asked(POSITIVE, "Give up when no run has ended for this many seconds.", None)
+    whole: bool = asked(FLAG, "Go on when a test has failed: all tests, and a better guess at the fault.", False)
 
     def answer(self, progress: Say | None = None) -> LoopAudited:
         """Import the function, run it on records with chosen gradients, and test what it releases.
@@ -116,7 +123,9 @@ class AuditLoop(Request):
         with needing("auditing a loop", "train"):
             from reticent.attacks.loop import audit_loop, find_loop
         sys.path.insert(0, os.getcwd())
-        how: dict[str, Any] = {name: getattr(self, name) for name in ("significance", "workers", "seed", "timeout")}
+        how: dict[str, Any] = {
+            name: getattr(self, name) for name in ("significance", "workers", "seed", "timeout", "whole")
+        }
         return LoopAudited(
             self.function, audit_loop(find_loop(self.function), claim, progress=counted(progress), **how)
         )
