@@ -176,6 +176,7 @@ class Audit(Request):
     steps: int | None = asked(COUNT, "With --sample-rate: DP-SGD.", None)
     dimension: int | None = asked(COUNT, "Released coordinates.", None)
     format: str = asked(word(*FORMATS), "What the source is.", "auto")
+    sequential: bool = asked(FLAG, "Scores in the order of the runs: verdicts and bounds hold at every number.", False)
     target: int = asked(SEED, "Which model of a LiRA or Privacy Meter folder.", 0)
     seed: int = asked(SEED, "Seed of the attack and of the rule split.", 0)
     records: int = asked(COUNT, "Members and non-members to score, at most.", 1000)
@@ -301,7 +302,8 @@ class Audit(Request):
         """
         how: dict[str, Any] = {"delta": self.delta, "fprs": self.fpr, "rule": self.thresholds, "guesses": self.guesses}
         bar = counted(progress, "audit ")
-        report = judge(scores, self.claims, **how, confidence=self.confidence, progress=bar)
+        how |= {"confidence": self.confidence, "sequential": self.sequential}
+        report = judge(scores, self.claims, **how, progress=bar)
         return Audited(report, self.claims, self.claimed)
 
     def answer(self, progress: Say | None = None) -> Audited:
@@ -325,6 +327,7 @@ def audit(
     rule: ThresholdRule | None = None,
     guesses: Guesses | None = None,
     confidence: float = 0.95,
+    sequential: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audited:
     """What an attack achieved, and whether it refutes a claim.
@@ -335,7 +338,7 @@ def audit(
         claim: what is claimed: a mechanism, or a file or ledger that says what was released (its worst case); a curve;
             or curves by name.
         neighbouring: between which data sets, for a mechanism.
-        delta, fprs, rule, guesses, confidence, progress: as for ``reticent.auditing.report.audit``.
+        delta, fprs, rule, guesses, confidence, sequential, progress: as for ``reticent.auditing.report.audit``.
 
     Raises:
         ParameterError: scores are missing or not finite, or an option is wrong.
@@ -354,9 +357,8 @@ def audit(
         raise ParameterError("non_member_scores", "given", "left out: the scores hold both", shown=False)
     claims = _claims(claim, neighbouring)
     rates = NUMBERS.read("fprs", fprs)
-    report = judge(
-        scores, claims, delta=delta, fprs=rates, rule=rule, guesses=guesses, confidence=confidence, progress=progress
-    )
+    how: dict[str, Any] = {"delta": delta, "fprs": rates, "rule": rule, "guesses": guesses, "confidence": confidence}
+    report = judge(scores, claims, **how, sequential=sequential, progress=progress)
     return Audited(report, claims)
 
 
