@@ -139,7 +139,7 @@ class Judging:
         self._significance = checks.open_fraction(significance=significance)
         self._setup, self._seen = setup, _Seen(setup[0].claim, seed, {})
         self._missing = Counter(experiment.name for experiment in setup)
-        self._made: list[Check | None] = [None] * len(_TESTS)
+        self._made: list[Check | None] = [None] * len(TESTS)
 
     def see(self, number: int, run: Released) -> None:
         """Take what run ``number`` of the setup released, and make the tests that waited for it."""
@@ -148,7 +148,7 @@ class Judging:
         self._missing[name] -= 1
         if self._missing[name]:
             return
-        for place, (needs, test) in enumerate(_TESTS):
+        for place, (needs, test) in enumerate(TESTS):
             if name in needs and not any(self._missing[one] for one in needs):
                 self._made[place] = test(self._seen)
 
@@ -156,10 +156,11 @@ class Judging:
     def report(self) -> MechanicsReport:
         """What is known now."""
         made = [check for check in self._made if check is not None]
-        if not self._missing[_FEWER] and (size := self._seen.counted) < 1.0:
+        counted = not any(self._missing[name] for name in _REPLAYS[1])
+        if counted and (size := self._seen.counted) < 1.0:
             made.append(Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
         runs = len(self._setup) - sum(self._missing.values())
-        return MechanicsReport(tuple(made), self._significance, len(_TESTS), runs, len(self._setup))
+        return MechanicsReport(tuple(made), self._significance, len(TESTS), runs, len(self._setup))
 
 
 @dataclass(frozen=True)
@@ -222,10 +223,10 @@ def _short(seen: _Seen) -> Check:
     return short_gradients.counts_alone(seen.runs[short_gradients.NAME][0].sums, seen.followed, told)
 
 
-_FEWER = f"{REPLAY}fewer"
-_COUNTED = ("chorus", *(f"{REPLAY}{name}" for name in NEEDS[1]))
+_REPLAYS = tuple(tuple(f"{REPLAY}{name}" for name in needs) for needs in NEEDS)
+_COUNTED = ("chorus", *_REPLAYS[1])
 _Test = tuple[tuple[str, ...], Callable[[_Seen], Check]]
-_TESTS: tuple[_Test, ...] = (
+TESTS: tuple[_Test, ...] = (
     (("silence",), lambda s: noise_scale(s.noise("silence"))),
     (("silence",), lambda s: noise_shape(s.noise("silence"))),
     (("silence", "second silence", "chorus", "whisper"), _tails),
@@ -246,11 +247,8 @@ _TESTS: tuple[_Test, ...] = (
     *((("participation",), lambda s, name=name: s.participation[name]) for name in PARTICIPATION),
     ((short_gradients.NAME,), _short),
     *(
-        (
-            tuple(f"{REPLAY}{name}" for name in needs),
-            lambda s, number=number: replay_check(number, s.replays, LAYERS, s.claim),
-        )
-        for number, needs in enumerate(NEEDS)
+        (needs, lambda s, number=number: replay_check(number, s.replays, LAYERS, s.claim))
+        for number, needs in enumerate(_REPLAYS)
     ),
 )
 """Every test with the runs that it needs; each has an equal share of the significance, whenever the audit stops."""

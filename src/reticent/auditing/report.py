@@ -84,6 +84,7 @@ class AuditReport:
             "meta": dict(self.scores.meta),
             "non_members": len(self.scores.non_member),
             "notes": [*([f"This audits {subject}."] if subject is not None else []), *self.hints, _EACH],
+            "sequential": self.sequential,
             "tpr_at_fpr": {repr(fpr): interval.to_json() for fpr, interval in self.tpr.items()},
             "verdicts": {name: verdict.to_json() for name, verdict in self.verdicts.items()},
         }

@@ -28,10 +28,9 @@ _RATES = (0.01, 0.05, 0.15, 0.35)
 _STAKES = np.array([0.1, 0.3, 0.8])
 """Of the most that can be staked."""
 _FIRST, _GROWTH, _BLOCK = 2, 1.1, 4096
-_SLOPES = np.concatenate([-np.geomspace(500.0, 1e-3, 400), [0.0], np.geomspace(1e-3, 500.0, 400)])
-_ALPHAS = np.concatenate(
-    [np.geomspace(1e-6, 0.01, 100), np.linspace(0.01, 0.99, 393)[1:-1], 1.0 - np.geomspace(0.01, 1e-6, 100)]
-)
+_SLOPES = np.concatenate([-np.geomspace(500.0, 1e-3, 200), [0.0], np.geomspace(1e-3, 500.0, 200)])
+_TAIL = np.geomspace(1e-6, 0.01, 60)
+_ALPHAS = np.concatenate([_TAIL, np.linspace(0.015, 0.985, 195), 1.0 - _TAIL[::-1]])
 _LARGEST_EPSILON, _LARGEST_MU, _WIDTH = 100.0, 60.0, 1e-3
 _MOST = 690.0
 """Logarithm of the largest capital that is told."""

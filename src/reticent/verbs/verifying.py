@@ -14,9 +14,11 @@ from reticent.adversaries.report import Record
 from reticent.certificates.check import check
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.verify import ROUNDING, State
+from reticent.io import strict
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.keywords import hinting
-from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, path_said, several
+from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, leave_out, path_said, several
+from reticent.verbs.sealing import PlanChecked, check_report
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -34,6 +36,15 @@ def _certificate(name: str, said: Any) -> Certificate | Path:
     return found
 
 
+def _report(path: Path) -> Any:
+    """The report of an audit that lies there, as JSON data; None if something else does."""
+    if path.suffix != ".json":
+        return None
+    document = strict.load(path)
+    schema = str(document.get("schema")) if isinstance(document, dict) else ""
+    return document if schema.startswith(("reticent.audit/", "reticent.loop-audit/")) else None
+
+
 def _written(certificate: Certificate | Path) -> str:
     if isinstance(certificate, Certificate):
         raise UnsupportedError("a request names the file of a certificate: save it first")
@@ -49,7 +60,9 @@ class Verify(Request):
 
     verb = "verify"
     certificate: Certificate | Path = asked(
-        CERTIFICATE, "A certificate.json, certificate.public.json or page.", word="CERTIFICATE"
+        CERTIFICATE,
+        "A certificate.json, certificate.public.json or page; or the report of an audit, in JSON.",
+        word="CERTIFICATE",
     )
     key: tuple[Path, ...] = asked(several(PATH), "Public key of the issuer: require its signature.", ())
     threshold: int | None = asked(COUNT, "How many of several keys are enough; default: all.", None)
@@ -59,13 +72,16 @@ class Verify(Request):
     weights: Path | None = asked(PATH, "The file of weights: compare its fingerprint.", None)
     tolerance: float = asked(NON_NEGATIVE, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0)
 
-    def answer(self, progress: Callable[[str], None] | None = None) -> Verified:
-        """How each number and sentence agrees with what is derived again.
+    def answer(self, progress: Callable[[str], None] | None = None) -> Verified | PlanChecked:
+        """How each number and sentence agrees with what is derived again; of an audit's report, with its plan.
 
         Raises:
             ArtifactError: a file cannot be read, the document cannot be derived, or a signature is given without a key.
         """
         said = {name: value for name, value in vars(self).items() if name != "certificate"}
+        if isinstance(self.certificate, Path) and (report := _report(self.certificate)) is not None:
+            leave_out({name: value or None for name, value in said.items()}, " for the report of an audit")
+            return check_report(report, str(self.certificate))
         return Verified(check(self.certificate, **said, progress=progress))
 
 
@@ -164,11 +180,11 @@ def verify(
     opening: Path | str | None = None,
     data: Path | str | None = None,
     tolerance: float = 0.0,
-) -> Verified:
-    """Derive a certificate again and compare every number and sentence.
+) -> Verified | PlanChecked:
+    """Derive a certificate again and compare every number and sentence; or an audit's report with its sealed plan.
 
     Args:
-        certificate: the document, or the path of its JSON file or page.
+        certificate: the document, or the path of its JSON file or page; or the path of the JSON report of an audit.
         key: path of the issuer's public key, or several paths: all must have signed.
         signature: path of a detached envelope; None takes the embedded signatures.
         weights: path of the file of weights that the certificate must be about.
