@@ -86,6 +86,9 @@ def test_thresholds_of_a_pair_come_from_the_pairs_before():
     for seen in (1, 2, 3, 30, 59):
         part = independent(first.member[:seen], first.non_member[:seen])
         assert bets.capital(part) == pytest.approx(bets.capital(first)[:seen], rel=1e-12, abs=1e-12)
+    # Both scores of the third pair lie above whatever the first two say, and between them nothing can lie.
+    third = bets.capital(independent([0.0, 2.0, 11.0], [1.0, 3.0, 10.0]))[2]
+    assert math.exp(third) == pytest.approx(np.exp(bets.gains[..., 3]).mean(), rel=1e-12)
     assert bets.capital(independent(np.exp(first.member), np.exp(first.non_member)))[-1] == pytest.approx(
         bets.capital(first)[-1], rel=1e-12
     )
