@@ -67,6 +67,8 @@ class Bets:
     def capital(self, scores: Scores, rule: ThresholdRule | None = None) -> np.ndarray:
         """Logarithm of the capital after each pair, which begins at 1 and is spread evenly over all bets.
 
+        Under the claim it reaches 1 / a with probability at most a: RETICENT:audit-sequential.
+
         Args:
             rule: ``Given`` or ``Bonferroni`` fixes thresholds; by default they follow from the scores before.
 

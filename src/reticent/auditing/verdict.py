@@ -148,14 +148,11 @@ def judge_p_values(
 
 
 def e_value_of(p_value: float) -> float:
-    """What a p-value is worth as evidence that multiplies; at most 1 on the average under the claim.
+    """What a p-value is worth as evidence that multiplies: 0.3 p^-0.7, at most 1 on the average under the claim.
 
-    The mean of k p^(k - 1) over k in (0, 1), rounded down near p = 1 (RETICENT:audit-sequential).
+    By RETICENT:audit-sequential.
     """
-    if p_value > 0.999:
-        return 0.5
-    log = np.log(p_value)
-    return float((1.0 - p_value + p_value * log) / (p_value * log**2))
+    return float(0.3 * p_value**-0.7)
 
 
 def _combined(pieces: Shares, claim: Tested) -> float:

@@ -16,8 +16,7 @@ from reticent.cli._options import TIMEOUT
 from reticent.cli._tables import say
 from reticent.cli.progress import waiting
 from reticent.io.outputs import refuse_foreign, write_output
-from reticent.verbs.sealing import PlanChecked
-from reticent.verbs.verifying import Verify
+from reticent.verbs.verifying import Verified, Verify
 
 _MOST_LINES = 20
 
@@ -31,7 +30,7 @@ def _do(request: Verify, given: Mapping[str, Any], json: bool) -> None:
         answer = request.answer(progress)
     if page is not None:
         write_output(page, browser_checker(), BROWSER_MARK)
-    if isinstance(answer, PlanChecked):
+    if not isinstance(answer, Verified):  # the report of an audit
         told(answer, given, json)
         return
     told(answer, given, json, lambda answer, given: _show(path, answer.checked))

@@ -18,12 +18,12 @@ from reticent.io import strict
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.keywords import hinting
 from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, leave_out, path_said, several
-from reticent.verbs.sealing import PlanChecked, check_report
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from reticent.certificates.check import Checked
     from reticent.certificates.verify import Verification
+    from reticent.verbs.sealing import PlanChecked
 
 
 def _certificate(name: str, said: Any) -> Certificate | Path:
@@ -80,6 +80,8 @@ class Verify(Request):
         """
         said = {name: value for name, value in vars(self).items() if name != "certificate"}
         if isinstance(self.certificate, Path) and (report := _report(self.certificate)) is not None:
+            from reticent.verbs.sealing import check_report
+
             leave_out({name: value or None for name, value in said.items()}, " for the report of an audit")
             return check_report(report, str(self.certificate))
         return Verified(check(self.certificate, **said, progress=progress))
