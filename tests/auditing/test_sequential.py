@@ -100,6 +100,7 @@ def test_a_false_claim_is_refuted_early_and_a_verdict_says_after_which_pair():
     assert found.finding is Finding.INCONSISTENT
     assert 5 < found.stopped_at < 60
     assert found.e_value >= 20.0
+    assert f"known after {found.stopped_at} of 400 pairs" in found.reason
     assert (
         audit_claim_sequential(
             independent(scores.member[: found.stopped_at], scores.non_member), GaussianTradeOff(0.7)

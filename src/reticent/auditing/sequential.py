@@ -125,7 +125,8 @@ def audit_claim_sequential(
     found = judge_p_values(p_value, guessed, perfect, confidence, (THEOREM,), (*notes_on(scores.design), _LOOKS))
     known = np.flatnonzero(capital >= needed)
     stopped = int(known[0]) + 1 if known.size else None
-    return replace(found, e_value=float(np.exp(min(capital[-1], _MOST))), stopped_at=stopped)
+    reason = found.reason + (f" It was known after {stopped} of {len(capital)} pairs." if stopped else "")
+    return replace(found, reason=reason, e_value=float(np.exp(min(capital[-1], _MOST))), stopped_at=stopped)
 
 
 def sequential_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:

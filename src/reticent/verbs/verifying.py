@@ -15,7 +15,7 @@ from reticent.certificates.check import check
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.verify import ROUNDING, State
 from reticent.io import strict
-from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.kernel.keywords import hinting
 from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, leave_out, path_said, several
 from reticent.verbs.table import Cell, Table
@@ -38,9 +38,10 @@ def _certificate(name: str, said: Any) -> Certificate | Path:
 
 def _report(path: Path) -> Any:
     """The report of an audit that lies there, as JSON data; None if something else does."""
-    if path.suffix != ".json":
+    try:
+        document = strict.load(path)
+    except ArtifactError:
         return None
-    document = strict.load(path)
     schema = str(document.get("schema")) if isinstance(document, dict) else ""
     return document if schema.startswith(("reticent.audit/", "reticent.loop-audit/")) else None
 
