@@ -79,7 +79,11 @@ def test_functions_are_found_by_name():
 
 def test_a_report_prints_as_its_verdict_and_a_line_for_each_test():
     report = MechanicsReport(
-        (Check("noise scale", 1e-9, "noise is 0.5 times the claimed size"), Check("<b>", 0.4, "nothing & more")), 0.01
+        (Check("noise scale", 1e-9, "noise is 0.5 times the claimed size"), Check("<b>", 0.4, "nothing & more")),
+        0.01,
+        2,
+        3,
+        3,
     )
     assert str(report).splitlines() == [
         "REFUTED: the loop does not do what it claims; p-value 2e-09 for all tests.",
@@ -91,4 +95,6 @@ def test_a_report_prints_as_its_verdict_and_a_line_for_each_test():
     assert page.startswith("<table><caption>REFUTED")
     assert "<td>FAILED: noise scale</td><td>1e-09</td>" in page
     assert "<b>" not in page
-    assert str(MechanicsReport((Check("noise scale", 0.5, "x"),), 0.01)).startswith("NOT REFUTED at significance 0.01")
+    assert str(MechanicsReport((Check("noise scale", 0.5, "x"),), 0.01, 1, 1, 1)).startswith(
+        "NOT REFUTED at significance 0.01"
+    )

@@ -6,6 +6,7 @@ import os
 import random
 import secrets
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from benchmarks import more_bugs, planted_bugs, unseen_bugs
 from reticent.attacks.diagnosis import FAULTS, likely_fault
 from reticent.attacks.experiments import LAYERS, experiments
 from reticent.attacks.participation import Check
-from reticent.attacks.replay import NAMES, replay_checks, same_randomness
+from reticent.attacks.replay import NAMES, counted_by_replay, replay_check, same_randomness
 from reticent.kernel.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=4, max_grad_norm=2.0, batch_size=24, dataset_size=120)
@@ -46,7 +47,8 @@ def test_everything_that_is_drawn_is_replayed_and_goes_on_afterwards():
 
 def replayed(trainer, claim=CLAIM):
     runs = {e.name.removeprefix("replay "): e.perform(trainer) for e in experiments(claim) if e.seed is not None}
-    return replay_checks(runs, LAYERS, claim)
+    checks = tuple(replay_check(number, runs, LAYERS, claim) for number in range(len(NAMES)))
+    return SimpleNamespace(checks=checks, counted=counted_by_replay(runs, LAYERS, claim))
 
 
 def failed(trainer):

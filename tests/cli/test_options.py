@@ -30,7 +30,7 @@ VERBS = {
     "verify": ["no.json"],
     "audit-loop": ["no:thing", "--claim", "no.yaml"],
 }
-NEVER = {"--help", "--save-scores", "--html", "--out", "--public", "--markdown", "--junit"}  # any path does
+NEVER = {"--help", "--plan", "--save-scores", "--html", "--out", "--public", "--markdown", "--junit"}  # any path does
 FREE = {"--subject", "--issuer", "--purpose", "--recipients", "--controls", "--means"}  # any text does
 
 

@@ -55,6 +55,7 @@ TEXT = "tests/certificates/test_declared_text.py"
 WHOLE_USERS = "tests/pairs/test_whole_user.py"
 DIMENSIONS = "tests/adversaries/relaxed/test_relaxed_dimension.py"
 STATISTICS = "tests/auditing/test_statistics.py"
+SEQUENTIAL = "tests/auditing/test_sequential.py"
 WHITE_BOX = "tests/attacks/test_white_box.py"
 REPLAY = "tests/attacks/test_replay.py"
 NOISE_CHECKS = "tests/attacks/test_noise_checks.py"
@@ -261,6 +262,9 @@ MUTANTS = (
     Mutant("whole users: replacement by nobody", "WholeUserGaussianPair._errors", Put("-1.0 if self.antipodal else 0.0", "0.0"), "tests/laws/test_pairs.py::test_the_curve_is_that_of_the_densities"),
     Mutant("revealed mask: counts left out", "revealed_mask.log_deltas", Put("np.exp(law.log_above) + np.exp(law.log_below)", "0.0"), DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
     Mutant("rank p-value: lower edge of a cell", "RankCounts.p_value", Put("claim.beta(edges)", "claim.beta(np.append(0.0, edges[:-1]))"), STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),
+    Mutant("sequential audit: a pair chooses its own threshold", "Bets.capital", Put("np.concatenate([others[:start], members[:start]])", "np.concatenate([others[:start + 1], members[:start + 1]])"), SEQUENTIAL + "::test_thresholds_of_a_pair_come_from_the_pairs_before"),
+    Mutant("sequential audit: stakes of a flat line", "Bets.against", Put("np.log1p(s * stake * (a - x))", "np.log1p(stake * (a - x))"), SEQUENTIAL + "::test_no_bet_gains_at_any_rates_that_the_claim_allows"),
+    Mutant("loops: corrected for the tests that were made", "MechanicsReport.failed", Put("self.tests", "len(self.checks)"), "tests/attacks/test_stopping.py::test_who_stops_accuses_exactly_who_all_runs_accuse_in_whatever_order_they_end"),
     Mutant("mechanics: each layer may be clipped by itself", "spread_effect", Put("_tail(total, trials, claim)", "1.0"), WHITE_BOX + "::test_each_planted_bug_is_found"),
     Mutant("ties: one order decides", "ties._ORDERS", Put("1000", "1"), ONE_RUN + "::test_equal_scores_count_as_nineteen_of_twenty_orders_do"),
     Mutant("ties: both ends guess the same scores", "right_guesses", Put("int(top.score == -bottom.score)", "0"), ONE_RUN + "::test_equal_scores_count_as_nineteen_of_twenty_orders_do"),
@@ -279,7 +283,7 @@ MUTANTS = (
     Mutant("replay: what other records add is not looked at", "_own_coordinates", Put("others.size and others.max() > tolerance", "others.size > 10**9"), REPLAY + "::test_each_fault_that_depends_on_the_data_is_seen_by_its_replay"),
     Mutant("replay: randomness is not given back", "same_randomness", Drop("torch.set_rng_state(states[0])"), REPLAY + "::test_everything_that_is_drawn_is_replayed_and_goes_on_afterwards"),
     Mutant("mechanics: tails up to two deviations", "noise_checks._TAILS", Put("(2.5, 3.0, 3.5)", "(1.0, 1.5, 2.0)"), NOISE_CHECKS + "::test_a_cut_and_a_heavy_tail_are_found"),
-    Mutant("mechanics: stronger clipping looks like another rate", "mechanics.judge", Put("replayed.counted < 0.99", "replayed.counted < 0.0"), WHITE_BOX + "::test_stronger_clipping_is_named_and_not_accused"),
+    Mutant("mechanics: stronger clipping looks like another rate", "_Seen.counted", Put("found < 0.99", "found < 0.0"), WHITE_BOX + "::test_stronger_clipping_is_named_and_not_accused"),
     Mutant("mechanics: single precision", "in_clip_norms", Put("released.astype(dtype, copy=False)", "released"), WHITE_BOX + "::test_the_released_sum_of_our_own_trainer_is_the_clipped_count"),
     Mutant("mechanics: weights between steps", "moves_between_steps", Put("10.0 * _SAME", "1e9"), NOISE_CHECKS + "::test_weights_may_decay_between_steps_and_may_not_follow_the_records"),
     Mutant("mechanics: noise of the batch's own coordinates only", "_OFFSETS", Put("17", "1"), PARTICIPATION + "::test_noise_that_knows_the_batch_is_found"),

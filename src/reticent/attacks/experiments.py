@@ -28,6 +28,14 @@ from reticent.kernel.mechanisms import DPSGD
 LAYERS: Layers = ((12, 8), (8, 12), (1, 24), (12, 0))
 REPLAY = "replay "
 """How the names of replays begin."""
+_FIRST = (
+    "silence",
+    "spread",
+    *(f"{REPLAY}{name}" for name in ("base", "again", "fewer")),
+    "chorus",
+    *(f"{REPLAY}{name}" for name in ("longer", "up", "down")),
+)
+"""What shows most faults: noise that is wrong, missing clipping, what a record counts, how many take part."""
 _WHISPER = 0.5
 """Norm of an expected batch of the whisper, in clip norms."""
 
@@ -61,6 +69,8 @@ class Experiment:
 def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
     """All runs of an audit: at the settings of the claim, with little noise to show who takes part, and replays.
 
+    Those that show most faults come first.
+
     Raises:
         UnsupportedError: the claim is not Poisson sampling.
         ParameterError: the claim lacks sizes or noise.
@@ -70,7 +80,7 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
         raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.name}")
     short = replace(claim, steps=min(claim.steps, STEPS))
     plan = Plan.of(claim.sample_rate, claim.steps, claim.dataset_size or 0)
-    return [
+    found = [
         *(Experiment(name, LAYERS, features, claim) for name, features in _data(claim, seed).items()),
         *_participation(claim, plan),
         _short(claim, plan),
@@ -79,6 +89,7 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
             for name, (features, labels) in replay_data(LAYERS, claim, seed).items()
         ),
     ]
+    return sorted(found, key=lambda one: _FIRST.index(one.name) if one.name in _FIRST else len(_FIRST))
 
 
 def _data(claim: DPSGD, seed: int) -> dict[str, torch.Tensor]:

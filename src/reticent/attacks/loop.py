@@ -1,6 +1,7 @@
 """Audit your own training loop: one function, the settings it claims to follow, and a verdict with p-values.
 
-The function is called as ``train_fn(model, data, claim)``, about two dozen times, in worker processes:
+The function is called as ``train_fn(model, data, claim)`` in worker processes, about two dozen times, or until a test
+has failed:
 
 * ``model`` is a small torch module to be trained in place, by the cross-entropy of its logits;
 * ``data`` is a ``torch.utils.data.TensorDataset`` of ``claim.dataset_size`` records and labels;
@@ -15,12 +16,12 @@ from __future__ import annotations
 import pkgutil
 import traceback
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from reticent.attacks.experiments import Experiment, experiments
-from reticent.attacks.mechanics import SIGNIFICANCE, MechanicsReport, judge
+from reticent.attacks.mechanics import SIGNIFICANCE, Judging, MechanicsReport
 from reticent.attacks.white_box import Released, TrainFunction
 from reticent.kernel import checks
 from reticent.kernel.errors import ParameterError, ReticentError, WorkerError
@@ -37,6 +38,7 @@ def audit_loop(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     timeout: float | None = None,
+    whole: bool = False,
 ) -> MechanicsReport:
     """Is this training loop the DP-SGD that it claims to be?
 
@@ -49,9 +51,10 @@ def audit_loop(
         seed: of the audit's own choices; the loop never sees it.
         progress: called with (runs done, runs planned).
         timeout: give up when no run has ended for this many seconds; by default never.
+        whole: go on when a test has failed: every test is made, and the likely fault is a better guess.
 
     Returns:
-        All tests with their p-values; ``report.accused`` says whether the claim is refuted.
+        The tests that were made with their p-values; ``report.accused`` says whether the claim is refuted.
 
     Raises:
         UnsupportedError: the claim is not Poisson sampling.
@@ -59,28 +62,42 @@ def audit_loop(
         WorkerError: the loop failed, or the process in which it ran was killed; one line says where.
     """
     checks.count(workers=workers)
-    checks.open_fraction(significance=significance)
     setup = experiments(claim, seed)
-    runs: list[Any] = [None] * len(setup)
+    judging = Judging(setup, significance=significance, seed=seed)
+    waiting, done = iter(enumerate(setup)), 0
+    pending: dict[Future[Released | str], int] = {}
     with processes(workers) as executor:
-        pending = {executor.submit(_perform, train_fn, experiment): n for n, experiment in enumerate(setup)}
-        while pending:
-            done, _ = wait(pending, timeout=timeout, return_when=FIRST_COMPLETED)
-            if not done:
+        while True:
+            for number, experiment in islice(waiting, workers - len(pending)):
+                pending[executor.submit(_perform, train_fn, experiment)] = number
+            if not pending:
+                return judging.report
+            ended, _ = wait(pending, timeout=timeout, return_when=FIRST_COMPLETED)
+            if not ended:
                 raise WorkerError(f"no run of the loop has ended for {timeout:g} s")
-            for future in done:
+            for future in ended:
                 number = pending.pop(future)
-                try:
-                    found = future.result()
-                except BrokenExecutor:
-                    line = f"the process of run {number + 1} of {len(setup)} died: it was killed, or ran out of memory"
-                    raise WorkerError(line) from None
-                if isinstance(found, str):
-                    raise WorkerError(found)
-                runs[number] = found
+                judging.see(number, _released(future, f"the process of run {number + 1} of {len(setup)}"))
+            done += len(ended)
             if progress is not None:
-                progress(len(setup) - len(pending), len(setup))
-    return judge(setup, runs, significance=significance, seed=seed)
+                progress(done, len(setup))
+            if judging.report.accused and not whole:
+                return judging.report
+
+
+def _released(future: Future[Released | str], who: str) -> Released:
+    """What a run released.
+
+    Raises:
+        WorkerError: it failed, or its process died.
+    """
+    try:
+        found = future.result()
+    except BrokenExecutor:
+        raise WorkerError(f"{who} died: it was killed, or ran out of memory") from None
+    if isinstance(found, str):
+        raise WorkerError(found)
+    return found
 
 
 def find_loop(name: str) -> TrainFunction:

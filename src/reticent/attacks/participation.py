@@ -103,7 +103,7 @@ def participation_checks(sums: np.ndarray, records: int, sample_rate: float, noi
     level = float(np.sqrt((spare**2).mean()))
     if level > 2.0 * noise:
         finding = f"not tested: the noise is {level:.3g} clip norms where {noise:.3g} was declared"
-        return tuple(Check(name, 1.0, finding) for name in (_ONCE, *_OF_RECORDS, _NOISE))
+        return tuple(Check(name, 1.0, finding) for name in NAMES)
     counted = _counted_once(seen, noise)
     size = _level(seen)
     part = seen > 0.5 * size
@@ -217,6 +217,7 @@ _OF_RECORDS: dict[str, Callable[[np.ndarray, float], _Result]] = {
     "large batches": _batch_sizes,
 }
 """Tests of who took part, (runs, steps, records), at the rate claimed: a p-value and the finding."""
+NAMES = (_ONCE, *_OF_RECORDS, _NOISE)
 
 
 def _noise_and_batches(noise: np.ndarray, part: np.ndarray) -> _Result:

@@ -51,6 +51,14 @@ NAMES = (
     "replay: small gradients",
     "replay: other labels",
 )
+NEEDS: tuple[tuple[str, ...], ...] = (
+    ("base", "again", "longer", "up", "down"),
+    ("base", "again", "fewer"),
+    ("base", "again", "short and long", "short"),
+    ("base", "again", "small", "silent"),
+    ("base", "again", "silent", "labelled"),
+)
+"""The runs that each of ``NAMES`` compares; the first two show whether randomness can be replayed at all."""
 
 
 @contextmanager
@@ -143,48 +151,54 @@ class _Plan:
         return cls(places, silenced, min(single, size))
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """What the replays showed.
-
-    Attributes:
-        checks: one for each of ``NAMES``.
-        counted: what one record adds to the release at its coordinate, in clip norms: the median over the records
-            that took part; None where nothing could be replayed or nobody took part.
-    """
-
-    checks: tuple[Check, ...]
-    counted: float | None
-
-
-def replay_checks(runs: Mapping[str, Released], layers: Layers, claim: DPSGD) -> Replayed:
-    """Compare the runs on ``replay_data``."""
-    base, again = runs["base"], runs["again"]
-    # Parallel sums may come out in another order: to the last bits, no loop need be the same twice.
-    scale = max(1.0, float(np.abs(base.sums).max()))
-    if np.abs(base.sums - again.sums).max() > _ALIKE * scale or _other_weights(base, again) > _ALIKE * 100:
-        finding = "not tested: the loop draws randomness that cannot be replayed"
-        return Replayed(tuple(Check(name, 1.0, finding) for name in NAMES), None)
+def replay_check(number: int, runs: Mapping[str, Released], layers: Layers, claim: DPSGD) -> Check:
+    """The test ``NAMES[number]``, of the runs on ``replay_data`` that it ``NEEDS``."""
+    name, base = NAMES[number], runs["base"]
+    if _drawn_anew(runs):
+        return Check(name, 1.0, "not tested: the loop draws randomness that cannot be replayed")
     tolerance = _TOLERANCE * (1.0 + claim.noise_multiplier)
     size = claim.dataset_size or 1
-    plan, crowd = _Plan.of(layers, size), int(usable(layers)[1])
-    fallen = Counter(plan.places[plan.silenced].tolist())
-    long, short = runs["short and long"], runs["short"]
-    checks = (
-        min(
-            (_nothing_changed(NAMES[0], runs[a], runs[b], tolerance, _SAME_LENGTH) for a, b in _LONGER),
-            key=lambda check: check.p_value,
-        ),
-        _own_coordinates(NAMES[1], base, runs["fewer"], fallen, tolerance, "records that fall silent"),
-        _own_coordinates(NAMES[2], long, short, {crowd: size}, tolerance, "long gradients that fall silent"),
-        _own_coordinates(
-            NAMES[3], runs["small"], runs["silent"], {0: size}, tolerance, "gradients below the clip norm"
-        ),
-        _nothing_changed(NAMES[4], runs["silent"], runs["labelled"], tolerance, "labels of records without a gradient"),
-    )
+    crowd = int(usable(layers)[1])
+    match number:
+        case 0:
+            found = (_nothing_changed(name, runs[a], runs[b], tolerance, _SAME_LENGTH) for a, b in _LONGER)
+            return min(found, key=lambda check: check.p_value)
+        case 1:
+            plan = _Plan.of(layers, size)
+            fallen = Counter(plan.places[plan.silenced].tolist())
+            return _own_coordinates(name, base, runs["fewer"], fallen, tolerance, "records that fall silent")
+        case 2:
+            what, long, short = "long gradients that fall silent", runs["short and long"], runs["short"]
+            return _own_coordinates(name, long, short, {crowd: size}, tolerance, what)
+        case 3:
+            what = "gradients below the clip norm"
+            return _own_coordinates(name, runs["small"], runs["silent"], {0: size}, tolerance, what)
+    what = "labels of records without a gradient"
+    return _nothing_changed(name, runs["silent"], runs["labelled"], tolerance, what)
+
+
+def counted_by_replay(runs: Mapping[str, Released], layers: Layers, claim: DPSGD) -> float | None:
+    """What one record adds to the release at its coordinate, in clip norms, by the runs of ``NEEDS[1]``.
+
+    The median over the records that took part; None where nothing could be replayed or nobody took part.
+    """
+    base, plan = runs["base"], _Plan.of(layers, claim.dataset_size or 1)
+    if _drawn_anew(runs):
+        return None
     alone = (base.sums - runs["fewer"].sums)[:, plan.places[: plan.single][plan.silenced[: plan.single]]]
-    took_part = alone[alone > 2.0 * _ALIKE * scale + 0.02]
-    return Replayed(checks, float(np.median(took_part)) if took_part.size else None)
+    took_part = alone[alone > 2.0 * _ALIKE * _scale(base) + 0.02]
+    return float(np.median(took_part)) if took_part.size else None
+
+
+def _drawn_anew(runs: Mapping[str, Released]) -> bool:
+    """Whether the same data gave something else. Parallel sums may come out in another order, to the last bits."""
+    base, again = runs["base"], runs["again"]
+    other = np.abs(base.sums - again.sums).max() > _ALIKE * _scale(base)
+    return bool(other) or _other_weights(base, again) > _ALIKE * 100
+
+
+def _scale(base: Released) -> float:
+    return max(1.0, float(np.abs(base.sums).max()))
 
 
 def _nothing_changed(name: str, one: Released, other: Released, tolerance: float, what: str) -> Check:

@@ -30,6 +30,9 @@ from reticent.auditing.roc import delong as delong
 from reticent.auditing.roc import tpr_interval as tpr_interval
 from reticent.auditing.scores import Design as Design
 from reticent.auditing.scores import Scores as Scores
+from reticent.auditing.sequential import audit_claim_sequential as audit_claim_sequential
+from reticent.auditing.sequential import sequential_epsilon as sequential_epsilon
+from reticent.auditing.sequential import sequential_mu as sequential_mu
 from reticent.auditing.statistics import STATISTICS as STATISTICS
 from reticent.auditing.statistics import Asked as Asked
 from reticent.auditing.statistics import Statistic as Statistic
@@ -43,3 +46,4 @@ from reticent.auditing.verdict import Finding as Finding
 from reticent.auditing.verdict import Verdict as Verdict
 from reticent.auditing.verdict import audit_claim as audit_claim
 from reticent.auditing.verdict import audit_claim_one_run as audit_claim_one_run
+from reticent.auditing.verdict import e_value_of as e_value_of

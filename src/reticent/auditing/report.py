@@ -13,6 +13,7 @@ from reticent.auditing.lower_bounds import LowerBound
 from reticent.auditing.one_run import Guesses
 from reticent.auditing.roc import auc_interval, delong, tpr_interval
 from reticent.auditing.scores import Design, Scores
+from reticent.auditing.sequential import audit_claim_sequential
 from reticent.auditing.statistics import STATISTICS, Asked
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
@@ -21,6 +22,9 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 
 SCHEMA = "reticent.audit/1"
 DEFAULT_FPRS = (0.001, 0.01, 0.1)
+_LOOKED = (
+    "AUC, rates and the band hold for a number of scores that was fixed beforehand; verdicts and bounds at every one."
+)
 _EACH = "Each statement holds by itself at the stated confidence, not all of them together."
 
 
@@ -37,6 +41,7 @@ class AuditReport:
         tpr: true positive rates by false positive rate.
         bounds: lower bounds on epsilon, mu and advantage; each says how it was obtained.
         verdicts: by the name of the claim.
+        sequential: whether verdicts and bounds hold at every number of scores.
     """
 
     scores: Scores
@@ -47,10 +52,11 @@ class AuditReport:
     tpr: Mapping[float, ConfidenceInterval]
     bounds: tuple[LowerBound, ...]
     verdicts: Mapping[str, Verdict]
+    sequential: bool = False
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """What is probably wrong with the scores, one sentence each."""
+        """What is probably wrong with the scores, and what does not hold at every number of them, one sentence each."""
         found = []
         if np.ptp(np.concatenate([self.scores.member, self.scores.non_member])) == 0.0:
             found.append("All scores are equal: this attack tells nobody from anybody.")
@@ -59,6 +65,8 @@ class AuditReport:
                 f"The scores seem to be reversed (AUC {self.auc.value:.2g}): larger must mean member. Turn the signs "
                 "of losses, or look whether the labels are swapped, and audit again."
             )
+        if self.sequential:
+            found.append(_LOOKED)
         return tuple(found)
 
     def to_json(self) -> dict[str, object]:
@@ -76,6 +84,7 @@ class AuditReport:
             "meta": dict(self.scores.meta),
             "non_members": len(self.scores.non_member),
             "notes": [*([f"This audits {subject}."] if subject is not None else []), *self.hints, _EACH],
+            "sequential": self.sequential,
             "tpr_at_fpr": {repr(fpr): interval.to_json() for fpr, interval in self.tpr.items()},
             "verdicts": {name: verdict.to_json() for name, verdict in self.verdicts.items()},
         }
@@ -90,6 +99,7 @@ def audit(
     rule: ThresholdRule | None = None,
     guesses: Guesses | None = None,
     confidence: float = 0.95,
+    sequential: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditReport:
     """Run every estimator on ``scores`` and judge every claim.
@@ -106,6 +116,8 @@ def audit(
         guesses: for one run, fixed in advance; by default ``Guesses.planned``: from each claim for its verdict, from
             the first claim for the bounds.
         confidence: of each statement, in (0, 1).
+        sequential: make verdicts and bounds that hold at every number of scores, which are in the order of the runs:
+            whoever looks may stop, or add scores and audit again.
         progress: called with (statements made, statements wanted).
 
     Raises:
@@ -119,7 +131,9 @@ def audit(
     if scores.design is Design.ONE_RUN and made is None:
         made = Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
     asked = Asked(delta, rule, made, confidence)
-    statistics = [kind() for kind in STATISTICS.values() if kind.design in (None, scores.design)]
+    statistics = [
+        kind() for kind in STATISTICS.values() if kind.sequential is sequential and kind.design in (None, scores.design)
+    ]
     wanted = len(statistics) + len(claims) + 1
     bounds: list[LowerBound] = []
     verdicts: dict[str, Verdict] = {}
@@ -127,7 +141,9 @@ def audit(
         bounds.append(statistic.bound(scores, asked))
         tell(len(bounds), wanted)
     for name, curve in claims.items():
-        if scores.design is Design.ONE_RUN:
+        if sequential:
+            verdicts[name] = audit_claim_sequential(scores, curve, rule, confidence)
+        elif scores.design is Design.ONE_RUN:
             verdicts[name] = audit_claim_one_run(scores, curve, guesses, confidence)
         else:
             verdicts[name] = audit_claim(scores, curve, rule, confidence)
@@ -141,6 +157,7 @@ def audit(
         {fpr: tpr_interval(scores, fpr, confidence) for fpr in fprs},
         tuple(bounds),
         verdicts,
+        sequential,
     )
     tell(wanted, wanted)
     return report

@@ -15,6 +15,7 @@ from reticent.auditing.lower_bounds import (
 )
 from reticent.auditing.one_run import Guesses, audit_epsilon_one_run, audit_mu_one_run
 from reticent.auditing.scores import Design, Scores
+from reticent.auditing.sequential import sequential_epsilon, sequential_mu
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.kernel.registry import Registry
 
@@ -42,10 +43,12 @@ class Statistic(ABC):
     Attributes:
         name: of the statistic.
         design: the only design of scores that it can read; None where each will do.
+        sequential: whether it holds at every number of scores, so that who looked may stop.
     """
 
     name: ClassVar[str]
     design: ClassVar[Design | None] = None
+    sequential: ClassVar[bool] = False
 
     @abstractmethod
     def bound(self, scores: Scores, asked: Asked) -> LowerBound:
@@ -120,3 +123,25 @@ class MuOneRun(Statistic):
 
     def bound(self, scores: Scores, asked: Asked) -> LowerBound:
         return audit_mu_one_run(scores, asked.guesses, asked.confidence)
+
+
+@STATISTICS.add
+class EpsilonSequential(Statistic):
+    """Epsilon at every number of pairs of scores."""
+
+    name = "epsilon-sequential"
+    sequential = True
+
+    def bound(self, scores: Scores, asked: Asked) -> LowerBound:
+        return sequential_epsilon(scores, asked.delta, asked.rule, asked.confidence)
+
+
+@STATISTICS.add
+class MuSequential(Statistic):
+    """mu at every number of pairs of scores."""
+
+    name = "mu-sequential"
+    sequential = True
+
+    def bound(self, scores: Scores, asked: Asked) -> LowerBound:
+        return sequential_mu(scores, asked.rule, asked.confidence)

@@ -7,9 +7,10 @@ from reticent.cli._tables import print_table, say
 from reticent.kernel.mechanisms import Mechanism
 from reticent.kernel.text import by_whom, digits, printable
 from reticent.mechanisms.short import in_short
+from reticent.verbs.sealing import SealedPlan
 
 
-def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:
+def print_audit(report: AuditReport, claimed: Mechanism | None, plan: SealedPlan | None = None) -> None:
     """What was audited and for which release, the verdicts, bounds and rates, then what a reader must know."""
     members, others = len(report.scores.member), len(report.scores.non_member)
     for key, lead in (("subject", "This audits "), ("release", "The release: ")):
@@ -19,6 +20,8 @@ def print_audit(report: AuditReport, claimed: Mechanism | None) -> None:
     say(f"{title}; design: {report.scores.design}")
     if claimed is not None:
         say(f"release that is claimed: {in_short(claimed)}")
+    if plan is not None:
+        say(f"sealed plan: {plan.digest}")
     if not report.verdicts:
         say("no claim was tested: describe the release, or give a curve with --against-mu")
     for name, verdict in report.verdicts.items():

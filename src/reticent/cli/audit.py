@@ -20,6 +20,7 @@ from reticent.io.outputs import refuse_existing
 from reticent.verbs.evidence import NO_RELEASE, Audit
 from reticent.verbs.names import WORST
 from reticent.verbs.request import leave_out
+from reticent.verbs.sealing import Sealed
 
 _OF_ONE_RECORD = (
     "note: the scores of single records are private, low ones too: no guarantee covers them, and they promise a person "
@@ -47,6 +48,10 @@ def _ask(given: dict[str, Any], who: Sequence[click.Option]) -> Audit:
 
 def _do(request: Audit, given: Mapping[str, Any], json: bool) -> None:
     """Attack, keep the scores, judge, and write the page."""
+    plan, new = request.sealed()
+    if plan is not None and new:
+        told(Sealed(plan), given, json)
+        return
     save, html, private = given["save"], given["html"], given["private"]
     if html is None:
         leave_out({"private": private or None}, " unless --html is given")
@@ -69,7 +74,7 @@ def _do(request: Audit, given: Mapping[str, Any], json: bool) -> None:
         click.echo(f"open {files.page}", err=True)
     if private or save is not None:
         click.echo(_OF_ONE_RECORD, err=True)
-    told(found, given, json, lambda found, given: print_audit(found.report, found.claimed))
+    told(found, given, json, lambda found, given: print_audit(found.report, found.claimed, found.plan))
     if given["fail"] and found.refuted:
         raise click.exceptions.Exit(1)
 

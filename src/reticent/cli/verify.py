@@ -16,7 +16,7 @@ from reticent.cli._options import TIMEOUT
 from reticent.cli._tables import say
 from reticent.cli.progress import waiting
 from reticent.io.outputs import refuse_foreign, write_output
-from reticent.verbs.verifying import Verify
+from reticent.verbs.verifying import Verified, Verify
 
 _MOST_LINES = 20
 
@@ -30,6 +30,9 @@ def _do(request: Verify, given: Mapping[str, Any], json: bool) -> None:
         answer = request.answer(progress)
     if page is not None:
         write_output(page, browser_checker(), BROWSER_MARK)
+    if not isinstance(answer, Verified):  # the report of an audit
+        told(answer, given, json)
+        return
     told(answer, given, json, lambda answer, given: _show(path, answer.checked))
 
 

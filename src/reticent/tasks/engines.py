@@ -191,19 +191,17 @@ def connect(engine: Engine) -> AbstractContextManager[Pool]:
 
 @contextmanager
 def processes(workers: int) -> Iterator[Executor]:
-    """Fresh processes of this machine with one thread each; killed where the block ends with an error."""
+    """Fresh processes of this machine with one thread each; killed where the block ends."""
     with needing("work that is done by several processes", "distributed"):
         from joblib.externals.loky import ProcessPoolExecutor
 
     executor = ProcessPoolExecutor(max_workers=workers, env=_ONE_THREAD)
     try:
         yield executor
-    except BaseException:
+    finally:
         with executor._work_ids.mutex:  # what waits there makes loky's thread end with a traceback (joblib 1.6)
             executor._work_ids.queue.clear()
         executor.shutdown(kill_workers=True)
-        raise
-    executor.shutdown()
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from reticent.verbs.risks import assess as assess
 from reticent.verbs.samplers import CalibrateSamplers as CalibrateSamplers
 from reticent.verbs.samplers import SamplerChoices as SamplerChoices
 from reticent.verbs.samplers import calibrate_samplers as calibrate_samplers
+from reticent.verbs.sealing import Sealed as Sealed
 from reticent.verbs.side_by_side import Differ as Differ
 from reticent.verbs.side_by_side import Differences as Differences
 from reticent.verbs.side_by_side import differences as differences
@@ -65,3 +66,5 @@ from reticent.verbs.keys import KeyPair as KeyPair
 from reticent.verbs.registering import RegisterState as RegisterState
 from reticent.verbs.planning import PlanDocument as PlanDocument
 from reticent.verbs.loops import LoopDocument as LoopDocument
+from reticent.verbs.sealing import SealedPlan as SealedPlan
+from reticent.verbs.sealing import AuditCheck as AuditCheck

@@ -20,6 +20,7 @@ from reticent.auditing.scores import Design, Scores
 from reticent.auditing.spelling import guesses_of, rule_of
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.auditing.verdict import Finding
+from reticent.io.files import sha256_file
 from reticent.kernel.adversaries import Method, WorstCase
 from reticent.kernel.curves import GaussianTradeOff, TradeOff
 from reticent.kernel.errors import ParameterError, needing
@@ -42,7 +43,6 @@ from reticent.verbs.request import (
     POSITIVE,
     SEED,
     TEXT,
-    Request,
     Spelling,
     asked,
     leave_out,
@@ -51,6 +51,7 @@ from reticent.verbs.request import (
     word,
 )
 from reticent.verbs.risks import Assess
+from reticent.verbs.sealing import PLAN, Planned, Sealed, SealedPlan
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -64,12 +65,17 @@ class Audited(Table):
         report: everything that the audit says.
         claims: the curves that were claimed, by name.
         claimed: the release that they are of, where one is known.
+        plan: that was sealed before the attack.
     """
 
     def __init__(
-        self, report: AuditReport, claims: Mapping[str, TradeOff] | None = None, claimed: Mechanism | None = None
+        self,
+        report: AuditReport,
+        claims: Mapping[str, TradeOff] | None = None,
+        claimed: Mechanism | None = None,
+        plan: SealedPlan | None = None,
     ) -> None:
-        self.report, self.claims, self.claimed = report, dict(claims or {}), claimed
+        self.report, self.claims, self.claimed, self.plan = report, dict(claims or {}), claimed, plan
 
     def title(self) -> str:
         scores = self.report.scores
@@ -124,7 +130,8 @@ class Audited(Table):
     @property
     def document(self) -> dict[str, object]:
         """The document ``reticent.audit/1``: aggregates only, no single score."""
-        return self.report.to_json()
+        plan = None if self.plan is None else self.plan.model_dump(mode="json", by_alias=True)
+        return {**self.report.to_json(), "plan": plan}
 
     @property
     def refuted(self) -> bool:
@@ -146,7 +153,7 @@ _OF_ATTACK = ("records", "models", "canaries", "engine", "address", "workers", "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit(Request):
+class Audit(Planned):
     """What an attack on a run achieves, or scores of one, and whether that refutes what is claimed."""
 
     verb = "audit"
@@ -176,6 +183,7 @@ class Audit(Request):
     steps: int | None = asked(COUNT, "With --sample-rate: DP-SGD.", None)
     dimension: int | None = asked(COUNT, "Released coordinates.", None)
     format: str = asked(word(*FORMATS), "What the source is.", "auto")
+    sequential: bool = asked(FLAG, "Scores in the order of the runs: verdicts and bounds hold at every number.", False)
     target: int = asked(SEED, "Which model of a LiRA or Privacy Meter folder.", 0)
     seed: int = asked(SEED, "Seed of the attack and of the rule split.", 0)
     records: int = asked(COUNT, "Members and non-members to score, at most.", 1000)
@@ -187,6 +195,7 @@ class Audit(Request):
     timeout: float | None = asked(POSITIVE, "Give up when no task was finished for this many seconds.", None)
     work: Path | None = asked(PATH, "Folder for shadow models: a new one, or that of an earlier attack.", None)
     resume: bool = asked(FLAG, "Continue with what is in that folder.", False)
+    plan: Path | None = asked(PATH, PLAN, None)
 
     def __post_init__(self) -> None:
         _ = self.thresholds  # refused at once, not after an attack that takes hours
@@ -265,6 +274,11 @@ class Audit(Request):
                 found[f"{one.adversary.name} ({one.neighbouring})"] = one.curve
         return found | {f"mu={mu!r}": GaussianTradeOff(mu) for mu in self.against_mu}
 
+    def decides(self) -> dict[str, Any]:
+        """What was asked; of a file with the claim its bytes, by their SHA-256."""
+        file = {} if self.claim is None else {"claim": sha256_file(self.claim)}
+        return {**super().decides(), **file, "confidence": self.confidence, "seed": self.seed}
+
     def scores(self, progress: Say | None = None, announce: Say | None = None, waits: Say | None = None) -> Scores:
         """What the attack scores, or what lies there.
 
@@ -301,16 +315,18 @@ class Audit(Request):
         """
         how: dict[str, Any] = {"delta": self.delta, "fprs": self.fpr, "rule": self.thresholds, "guesses": self.guesses}
         bar = counted(progress, "audit ")
-        report = judge(scores, self.claims, **how, confidence=self.confidence, progress=bar)
-        return Audited(report, self.claims, self.claimed)
+        how |= {"confidence": self.confidence, "sequential": self.sequential}
+        report = judge(scores, self.claims, **how, progress=bar)
+        return Audited(report, self.claims, self.claimed, self.sealed()[0])
 
-    def answer(self, progress: Say | None = None) -> Audited:
-        """Bound from below what the release gives away, and judge the claims made for it.
+    def answer(self, progress: Say | None = None) -> Audited | Sealed:
+        """Bound from below what the release gives away, and judge the claims made for it; or seal a plan.
 
         Raises:
             ArtifactError, ParameterError, UnsupportedError: as for ``scores`` and ``judgement``.
         """
-        return self.judgement(self.scores(progress), progress)
+        plan, new = self.sealed()
+        return Sealed(plan) if plan is not None and new else self.judgement(self.scores(progress), progress)
 
 
 @hinting
@@ -325,6 +341,7 @@ def audit(
     rule: ThresholdRule | None = None,
     guesses: Guesses | None = None,
     confidence: float = 0.95,
+    sequential: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audited:
     """What an attack achieved, and whether it refutes a claim.
@@ -335,7 +352,7 @@ def audit(
         claim: what is claimed: a mechanism, or a file or ledger that says what was released (its worst case); a curve;
             or curves by name.
         neighbouring: between which data sets, for a mechanism.
-        delta, fprs, rule, guesses, confidence, progress: as for ``reticent.auditing.report.audit``.
+        delta, fprs, rule, guesses, confidence, sequential, progress: as for ``reticent.auditing.report.audit``.
 
     Raises:
         ParameterError: scores are missing or not finite, or an option is wrong.
@@ -354,9 +371,8 @@ def audit(
         raise ParameterError("non_member_scores", "given", "left out: the scores hold both", shown=False)
     claims = _claims(claim, neighbouring)
     rates = NUMBERS.read("fprs", fprs)
-    report = judge(
-        scores, claims, delta=delta, fprs=rates, rule=rule, guesses=guesses, confidence=confidence, progress=progress
-    )
+    how: dict[str, Any] = {"delta": delta, "fprs": rates, "rule": rule, "guesses": guesses, "confidence": confidence}
+    report = judge(scores, claims, **how, sequential=sequential, progress=progress)
     return Audited(report, claims)
 
 

@@ -14,14 +14,16 @@ from reticent.adversaries.report import Record
 from reticent.certificates.check import check
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.verify import ROUNDING, State
-from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.io import strict
+from reticent.kernel.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.kernel.keywords import hinting
-from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, path_said, several
+from reticent.verbs.request import COUNT, NON_NEGATIVE, PATH, Request, Spelling, asked, leave_out, path_said, several
 from reticent.verbs.table import Cell, Table
 
 if TYPE_CHECKING:
     from reticent.certificates.check import Checked
     from reticent.certificates.verify import Verification
+    from reticent.verbs.sealing import PlanChecked
 
 
 def _certificate(name: str, said: Any) -> Certificate | Path:
@@ -32,6 +34,16 @@ def _certificate(name: str, said: Any) -> Certificate | Path:
     if not isinstance(found, Certificate):
         raise ParameterError(name, type(found).__name__, "a certificate, or the path of its file or page")
     return found
+
+
+def _report(path: Path) -> Any:
+    """The report of an audit that lies there, as JSON data; None if something else does."""
+    try:
+        document = strict.load(path)
+    except ArtifactError:
+        return None
+    schema = str(document.get("schema")) if isinstance(document, dict) else ""
+    return document if schema.startswith(("reticent.audit/", "reticent.loop-audit/")) else None
 
 
 def _written(certificate: Certificate | Path) -> str:
@@ -49,7 +61,9 @@ class Verify(Request):
 
     verb = "verify"
     certificate: Certificate | Path = asked(
-        CERTIFICATE, "A certificate.json, certificate.public.json or page.", word="CERTIFICATE"
+        CERTIFICATE,
+        "A certificate.json, certificate.public.json or page; or the report of an audit, in JSON.",
+        word="CERTIFICATE",
     )
     key: tuple[Path, ...] = asked(several(PATH), "Public key of the issuer: require its signature.", ())
     threshold: int | None = asked(COUNT, "How many of several keys are enough; default: all.", None)
@@ -59,13 +73,18 @@ class Verify(Request):
     weights: Path | None = asked(PATH, "The file of weights: compare its fingerprint.", None)
     tolerance: float = asked(NON_NEGATIVE, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0)
 
-    def answer(self, progress: Callable[[str], None] | None = None) -> Verified:
-        """How each number and sentence agrees with what is derived again.
+    def answer(self, progress: Callable[[str], None] | None = None) -> Verified | PlanChecked:
+        """How each number and sentence agrees with what is derived again; of an audit's report, with its plan.
 
         Raises:
             ArtifactError: a file cannot be read, the document cannot be derived, or a signature is given without a key.
         """
         said = {name: value for name, value in vars(self).items() if name != "certificate"}
+        if isinstance(self.certificate, Path) and (report := _report(self.certificate)) is not None:
+            from reticent.verbs.sealing import check_report
+
+            leave_out({name: value or None for name, value in said.items()}, " for the report of an audit")
+            return check_report(report, str(self.certificate))
         return Verified(check(self.certificate, **said, progress=progress))
 
 
@@ -164,11 +183,11 @@ def verify(
     opening: Path | str | None = None,
     data: Path | str | None = None,
     tolerance: float = 0.0,
-) -> Verified:
-    """Derive a certificate again and compare every number and sentence.
+) -> Verified | PlanChecked:
+    """Derive a certificate again and compare every number and sentence; or an audit's report with its sealed plan.
 
     Args:
-        certificate: the document, or the path of its JSON file or page.
+        certificate: the document, or the path of its JSON file or page; or the path of the JSON report of an audit.
         key: path of the issuer's public key, or several paths: all must have signed.
         signature: path of a detached envelope; None takes the embedded signatures.
         weights: path of the file of weights that the certificate must be about.

@@ -1,0 +1,132 @@
+"""A plan is sealed before an audit, kept by it, named by its report, and checked by who reads that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reticent.attacks.mechanics import audit_mechanics
+from reticent.kernel.errors import ArtifactError, ParameterError
+from reticent.verbs import Audit, AuditLoop, Verify, read
+from tests.cli.calling import run
+
+CLAIM = "noise_multiplier: 1.0\nsample_rate: 0.1\nsteps: 12\ndataset_size: 100\n"
+SILENT = """
+import torch
+
+
+def loop(model, data, claim):
+    return torch.zeros(claim.steps, sum(p.numel() for p in model.parameters()))
+"""
+LOOP = ("audit-loop", "my_quiet_loop:loop", "--claim", "claim.yaml", "--plan", "plan.json")
+SCORES = ("audit", "scores.npz", "--against-mu", "0.5", "--sequential", "--plan", "plan.json")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("my_quiet_loop.py").write_text(SILENT)
+    Path("claim.yaml").write_text(CLAIM)
+    normal = np.random.default_rng(0).normal
+    np.savez("scores.npz", member=normal(2, 1, 60), non_member=normal(0, 1, 60))
+    monkeypatch.setattr("reticent.attacks.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(loop, claim))
+    return tmp_path
+
+
+def planned_then_run(capsys, asked) -> tuple[dict, dict]:
+    """The plan that the first call writes, and the report of the second."""
+    code, out, _ = run(capsys, *asked, "--json")
+    assert code == 0
+    assert json.loads(out) == json.loads(Path("plan.json").read_text())
+    plan, report = json.loads(out), json.loads(run(capsys, *asked, "--json")[1])
+    Path("report.json").write_text(json.dumps(report))
+    return plan, report
+
+
+@pytest.mark.parametrize("asked", [LOOP, SCORES])
+def test_the_report_holds_the_plan_that_was_sealed_and_verify_accepts_it(capsys, asked):
+    plan, report = planned_then_run(capsys, asked)
+    assert report["plan"] == plan
+    assert oct(Path("plan.json").stat().st_mode & 0o777) == "0o600"
+    code, out, _ = run(capsys, "verify", "report.json", "--json")
+    assert (code, json.loads(out)["plan"], json.loads(out)["problems"]) == (0, plan["digest"], [])
+    assert plan["digest"] in run(capsys, "verify", "report.json")[1]
+    assert f"sealed plan: {plan['digest']}" in run(capsys, *asked)[1].replace("\n", " ")
+    assert read("plan.json").digest == plan["digest"]
+
+
+def test_a_plan_of_a_loop_says_what_decides_and_its_digest_hides_the_seed(capsys):
+    plan, _ = planned_then_run(capsys, LOOP)
+    assert plan["audit"]["claim"]["dataset_size"] == 100
+    assert plan["audit"]["runs"][:2] == ["silence", "spread"]
+    assert (plan["audit"]["tests"], plan["audit"]["significance"], plan["audit"]["seed"]) == (28, 0.001, 0)
+    assert "workers" not in plan["audit"]
+    Path("plan.json").unlink()
+    assert planned_then_run(capsys, LOOP)[0]["digest"] != plan["digest"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ((*LOOP, "--significance", "0.01"), "significance"),
+        ((*LOOP, "--seed", "1"), "seed"),
+        ((*LOOP, "--whole"), "whole"),
+        ((*SCORES, "--confidence", "0.9"), "confidence"),
+    ],
+)
+def test_another_audit_than_the_planned_one_is_refused_before_it_runs(capsys, asked, words):
+    run(capsys, *(LOOP if asked[0] == "audit-loop" else SCORES))
+    code, _, err = run(capsys, *asked)
+    assert (code, words in err, "sealed plan" in err, err.count("\n")) == (2, True, True, 1)
+
+
+def test_other_contents_of_a_claim_and_edited_plans_are_refused(capsys):
+    run(capsys, *LOOP)
+    Path("claim.yaml").write_text(CLAIM.replace("12", "13"))
+    with pytest.raises(ParameterError, match="claim"):
+        AuditLoop.of(function="my_quiet_loop:loop", claim="claim.yaml", plan="plan.json").answer()
+    plan = json.loads(Path("plan.json").read_text())
+    plan["audit"]["seed"] = 7
+    Path("plan.json").write_text(json.dumps(plan))
+    with pytest.raises(ArtifactError, match="edited"):
+        AuditLoop.of(function="my_quiet_loop:loop", claim="claim.yaml", seed=7, plan="plan.json").answer()
+
+
+def stopped_for_nothing(report):
+    for check in report["checks"]:
+        check.update(p_value=1.0, failed=False)
+    report["refuted"] = False
+
+
+EDITS = [
+    (LOOP, lambda r: r.update(significance=0.5), "significance"),
+    (LOOP, lambda r: r.update(refuted=False), "does not follow"),
+    (LOOP, stopped_for_nothing, "stopped after 1 of"),
+    (LOOP, lambda r: r.update(planned_runs=3), "were planned"),
+    (LOOP, lambda r: r["plan"]["audit"].update(seed=5), "digest"),
+    (SCORES, lambda r: r.update(confidence=0.5), "confidence"),
+    (SCORES, lambda r: r["verdicts"]["mu=0.5"].update(finding="consistent"), "does not follow"),
+    (SCORES, lambda r: r["verdicts"].clear(), "no verdict on mu=0.5"),
+    (SCORES, lambda r: r.update(sequential=False), "sequential"),
+]
+
+
+@pytest.mark.parametrize(("asked", "edit", "words"), EDITS)
+def test_a_report_that_does_not_keep_its_plan_is_refused(capsys, asked, edit, words):
+    _, report = planned_then_run(capsys, asked)
+    edit(report)
+    Path("report.json").write_text(json.dumps(report))
+    code, out, _ = run(capsys, "verify", "report.json")
+    assert (code, words in out) == (1, True), out
+
+
+def test_a_report_without_a_plan_cannot_be_checked(capsys):
+    report = Audit.of(source="scores.npz", against_mu=0.5).answer().to_json()
+    Path("report.json").write_text(report)
+    with pytest.raises(ArtifactError, match="no report of an audit with a sealed plan"):
+        Verify.of(certificate="report.json").answer()
+    with pytest.raises(ParameterError, match="weights"):
+        Verify.of(certificate="report.json", weights="x").answer()
