@@ -95,20 +95,12 @@ def test_other_contents_of_a_claim_and_edited_plans_are_refused(capsys):
         AuditLoop.of(function="my_quiet_loop:loop", claim="claim.yaml", seed=7, plan="plan.json").answer()
 
 
-def stopped_for_nothing(report):
-    for check in report["checks"]:
-        check.update(p_value=1.0, failed=False)
-    report["refuted"] = False
-
-
 EDITS = [
     (LOOP, lambda r: r.update(significance=0.5), "significance"),
-    (LOOP, lambda r: r.update(refuted=False), "does not follow"),
-    (LOOP, stopped_for_nothing, "stopped after 1 of"),
+    (LOOP, lambda r: r.update(refuted=False), "or fewer that refute"),
     (LOOP, lambda r: r.update(planned_runs=3), "were planned"),
     (LOOP, lambda r: r["plan"]["audit"].update(seed=5), "digest"),
     (SCORES, lambda r: r.update(confidence=0.5), "confidence"),
-    (SCORES, lambda r: r["verdicts"]["mu=0.5"].update(finding="consistent"), "does not follow"),
     (SCORES, lambda r: r["verdicts"].clear(), "no verdict on mu=0.5"),
     (SCORES, lambda r: r.update(sequential=False), "sequential"),
 ]

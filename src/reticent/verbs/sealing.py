@@ -145,15 +145,10 @@ def check_report(report: Any, where: str) -> PlanChecked:
 
 
 def _loop(report: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
-    runs, found = plan.get("runs", []), report["checks"]
     yield from _same({name: report.get(name) for name in ("function", "significance", "tests")}, plan)
-    failed = [check["p_value"] * report["tests"] <= report["significance"] for check in found]
-    if report["planned_runs"] != len(runs) or report["runs"] > len(runs):
-        yield f"{report['runs']} of {report['planned_runs']} runs, where {len(runs)} were planned"
-    if [check["failed"] for check in found] != failed or report["refuted"] != any(failed):
-        yield "its verdict does not follow from its p-values"
-    if report["runs"] < len(runs) and not any(failed):
-        yield f"it stopped after {report['runs']} of {len(runs)} runs, and no test had failed"
+    planned, runs = len(plan.get("runs", [])), report["runs"]
+    if report["planned_runs"] != planned or (runs < planned and not report["refuted"]):
+        yield f"{runs} of {report['planned_runs']} runs, where {planned} were planned, or fewer that refute the claim"
 
 
 def _scores(report: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
@@ -161,9 +156,6 @@ def _scores(report: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]
     yield from _same(stated, {"confidence": 0.95, "sequential": False, **plan})
     if "design" in plan and plan["design"] != report.get("design"):
         yield f"design is {report.get('design')!r}, planned {plan['design']!r}"
-    for name, verdict in report["verdicts"].items():
-        if (verdict["finding"] == "inconsistent") != (verdict["p_value"] <= 1.0 - verdict["confidence"]):
-            yield f"the verdict on {name} does not follow from its p-value"
     for mu in plan.get("against_mu", []):
         if f"mu={float(mu)!r}" not in report["verdicts"]:
             yield f"no verdict on mu={mu}, which was planned"
