@@ -33,7 +33,7 @@ def divergence(part: Steps, mean: float, second: float) -> float:
         second: most of the mean of <g, e>^2, for any unit direction e, at every step; in (0, 1].
     """
     kappa, (around, square) = known_direction(part), _learnt(second)
-    steps = float(part.count)
+    steps, mean = float(part.count), min(mean, math.sqrt(second))
     learnt_around, learnt_square = _summed(around, part.count, kappa), _summed(square, part.count, kappa)
     steepness = steepest(part.drawn) * part.rate**2
     with np.errstate(over="ignore"):
