@@ -21,7 +21,7 @@ from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Claim
 from reticent.samplers import Shuffled
 
-STEPS, RUNS = 12, 6000
+STEPS, RUNS = 12, 3000
 
 
 def advantage(run, *limits) -> float:
@@ -48,6 +48,17 @@ def most_around(second: float, nats: float) -> float:
     return min(minimize_scalar(bound, bounds=(-15.0, 5.0), method="bounded").fun, 1.0) ** 2 if nats else 0.0
 
 
+def least_concave(bound, second: float, nats: float) -> float:
+    """Of the least concave function above ``bound``: the highest chord over ``nats``."""
+    if nats == 0.0:
+        return bound(second, 0.0)
+    below = [0.0, *(nats * np.geomspace(1e-3, 1.0, 15))]
+    beyond = nats + np.geomspace(1e-3 * nats, 20.0, 60)
+    low, high = (np.array([bound(second, each) for each in side]) for side in (below, beyond))
+    share = (nats - np.array(below)[:, None]) / (beyond - np.array(below)[:, None])
+    return float(np.max((1.0 - share) * low[:, None] + share * high))
+
+
 @pytest.mark.parametrize(
     ("noise", "rate", "mean", "second"), [(3.0, 0.05, 0.1, 0.05), (1.0, 0.3, 0.3, 0.2), (6.0, 0.2, 0.01, 0.01)]
 )
@@ -58,7 +69,7 @@ def test_the_formula(noise: float, rate: float, mean: float, second: float) -> N
     ratio = 1.0 - rate + rate * np.exp(z / noise - 0.5 / noise**2)
     kappa = float(np.trapezoid(density * ratio * np.log(ratio), z))
     steep = ((1.0 - rate) * math.log1p(-rate) + rate) / rate**2
-    around = sum(most_around(second, t * kappa) for t in range(STEPS))
+    around = sum(least_concave(most_around, second, t * kappa) for t in range(STEPS))
     square = sum(most_square(second, t * kappa) for t in range(STEPS))
     x = noise**-2
     ahead = x * (mean * math.sqrt(STEPS) + math.sqrt(around)) ** 2 + (math.expm1(x) - x) * square
@@ -156,7 +167,7 @@ def test_what_is_said_and_refused() -> None:
     found = Population(0.1, 0.1).assess(DPSGD(3.0, 0.05, 200))
     assert found.claim is Claim.CONDITIONAL
     assert {"spread-gradients", "one-of-the-pool"} <= {one.key for one in found.conditions if one.weakens}
-    refused = (DPSGD(0.0, 0.1, 5), DPSGD(2.0, 0.1, 5, records=2), DPSGD(2.0, 0.1, 5, sampler=Shuffled()), Gaussian(2.0))
+    refused = (DPSGD(0.0, 0.1, 5), DPSGD(2.0, 0.1, 5, records_per_user=2), DPSGD(2.0, 0.1, 5, sampler=Shuffled()), Gaussian(2.0))
     for release in refused:
         with pytest.raises(UnsupportedError, match="population is answered"):
             Population(0.1, 0.1).assess(release)

@@ -49,7 +49,7 @@ def divergence(part: Steps, mean: float, second: float) -> float:
 
 @lru_cache(maxsize=32)
 def _learnt(second: float) -> tuple[Gains, Gains]:
-    """Once I nats are known: bounds on the square of how far E g may leave the mean, and on the largest E <g, e>^2; concave in I."""
+    """Once I nats are known: how far E g may leave the mean, squared, and the largest E <g, e>^2; concave in I."""
     around = least_mean(_NATS, _TILTS, np.log1p(second * above_tangent(_TILTS))) ** 2
     around[0] = 0.0
     square = least_mean(_NATS, _TILTS, np.log1p(second * np.expm1(_TILTS)))
