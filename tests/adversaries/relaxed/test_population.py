@@ -167,7 +167,12 @@ def test_what_is_said_and_refused() -> None:
     found = Population(0.1, 0.1).assess(DPSGD(3.0, 0.05, 200))
     assert found.claim is Claim.CONDITIONAL
     assert {"spread-gradients", "one-of-the-pool"} <= {one.key for one in found.conditions if one.weakens}
-    refused = (DPSGD(0.0, 0.1, 5), DPSGD(2.0, 0.1, 5, records_per_user=2), DPSGD(2.0, 0.1, 5, sampler=Shuffled()), Gaussian(2.0))
+    refused = (
+        DPSGD(0.0, 0.1, 5),
+        DPSGD(2.0, 0.1, 5, records_per_user=2),
+        DPSGD(2.0, 0.1, 5, sampler=Shuffled()),
+        Gaussian(2.0),
+    )
     for release in refused:
         with pytest.raises(UnsupportedError, match="population is answered"):
             Population(0.1, 0.1).assess(release)

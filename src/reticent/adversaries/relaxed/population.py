@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -69,11 +69,18 @@ class Population(Adversary):
     knows: ClassVar[Message | str] = Message("knows.pool")
     averaged: ClassVar[bool] = True
     infers: ClassVar[Message | str] = Message("infers.used-all-candidates")
+    needs: ClassVar[str | None] = "spread"
     by_name_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checks.rate(mean_gradient=self.mean_gradient)
         checks.rate(second_moment=self.second_moment)
+
+    @classmethod
+    def knowing(cls, **measured: Any) -> Self:
+        """With the limits that a run held to (``spread``)."""
+        limits = measured.get(cls.needs or "")
+        return cls() if limits is None else cls(limits.mean_gradient, limits.second_moment, limits.each_label)
 
     @property
     def lacks(self) -> Message:
@@ -107,7 +114,9 @@ class Population(Adversary):
         """
         run = mechanism.training
         if run is None or run.records > 1 or neighbouring is Neighbouring.REPLACE or run.noise_multiplier == 0.0:
-            raise UnsupportedError("population is answered for noisy DP-SGD with equal steps, one record added or left out")
+            raise UnsupportedError(
+                "population is answered for noisy DP-SGD with equal steps, one record added or left out"
+            )
         if not (run.sampler.independent or run.sampler.takes_all(run)) or run.sampler.tells_all:
             raise UnsupportedError("population is answered for batches by independent coins, or for whole ones")
         worst = worst_case_proof(mechanism, neighbouring).from_above()
