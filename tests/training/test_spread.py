@@ -43,9 +43,7 @@ def network() -> nn.Module:
     return nn.Sequential(nn.Linear(5, 3), nn.Tanh(), nn.Linear(3, 2))
 
 
-def hooked(
-    small, steps: int = 4, clip: float = 0.5, model: nn.Module | None = None, **limits
-) -> tuple[SpreadHook, int]:
+def hooked(small, steps: int = 4, clip=0.5, model: nn.Module | None = None, **limits) -> tuple[SpreadHook, int]:
     """A hook after a run, and how many steps the run took."""
     hook = SpreadHook(SpreadConfig(**{**WIDE, **limits}), small)
     settings = Settings(2.0, clip, 0.5, 45.0, steps)

@@ -110,7 +110,7 @@ def certify_run(
         adversaries=standard_adversaries(
             gradient_change=sensitivity or measured,
             contraction=ledger.contraction or contraction,
-            spread=ledger.spread,
+            **({} if ledger.spread is None else ledger.spread._asdict()),
         ),
         questions=questions,
         ledger=ledger,

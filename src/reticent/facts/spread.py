@@ -16,12 +16,12 @@ class Limits(NamedTuple):
     Attributes:
         mean_gradient: root mean square over the planned steps of the length of the pool's mean gradient.
         second_moment: largest mean of <g, e>^2 along a direction, at every step; both in clip norms.
-        each_label: whether the candidates of each label kept within them by themselves.
+        label_known: whether the candidates of each label kept within them by themselves.
     """
 
     mean_gradient: float
     second_moment: float
-    each_label: bool
+    label_known: bool
 
 
 def limits_of(ledger: RunLedger) -> Limits | None:

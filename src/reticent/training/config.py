@@ -296,9 +296,7 @@ class TrainConfig(Closed):
     def _spread_is_of_equal_steps(self) -> TrainConfig:
         views, normalised = self.augmentation is not None, self.clipping is Clipping.NORMALISE
         if self.spread is not None and (views or normalised or self.schedule or self.final_model):
-            raise ValueError(
-                "spread cannot be combined with augmentation, clipping: normalise, schedule or final_model"
-            )
+            raise ValueError("spread goes with no augmentation, clipping: normalise, schedule or final_model")
         return self
 
     @model_validator(mode="after")

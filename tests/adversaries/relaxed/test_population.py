@@ -63,7 +63,7 @@ def least_concave(bound, second: float, nats: float) -> float:
     ("noise", "rate", "mean", "second"), [(3.0, 0.05, 0.1, 0.05), (1.0, 0.3, 0.3, 0.2), (6.0, 0.2, 0.01, 0.01)]
 )
 def test_the_formula(noise: float, rate: float, mean: float, second: float) -> None:
-    """Each step by itself. ``kappa`` and the steepness by quadrature; the library may be a little above, never below."""
+    """Each step by itself. ``kappa`` by quadrature; the library may be a little above, never below."""
     z = np.linspace(-14.0, 16.0, 60001)
     density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     ratio = 1.0 - rate + rate * np.exp(z / noise - 0.5 / noise**2)

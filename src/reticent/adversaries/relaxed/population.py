@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-
-from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
-from reticent.adversaries.relaxed.reacting.information import log_deltas
-from reticent.adversaries.relaxed.reacting.spread import divergence
-from reticent.adversaries.relaxed.reacting.step_information import Steps
+from reticent.adversaries.relaxed import reacting as engine
 from reticent.kernel import checks
 from reticent.kernel.adversaries.base import Adversary, Assessment, Method
 from reticent.kernel.adversaries.worst_case import worst_case_proof
-from reticent.kernel.curves.enclosure import Enclosure
 from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.mechanisms import Mechanism
 from reticent.kernel.messages import Message
@@ -27,8 +20,6 @@ from reticent.kernel.styles import Style
 if TYPE_CHECKING:
     from reticent.kernel.adversaries.witness import Witness
 
-_LEAST = 1e-300  # of a divergence whose logarithm is taken
-
 
 @dataclass(frozen=True, slots=True)
 class Population(Adversary):
@@ -37,8 +28,8 @@ class Population(Adversary):
     Knows: every other record, the pool, all noisy gradient sums, so the gradients of each candidate at every step.
     Does not know: which candidate it is; which records were sampled; the noise.
     Claim: on the power averaged over the candidates. A bound for models of any form whose gradients, over the pool,
-    keep within two limits at every step (docs/theory/relaxed/networks.md). ``reticent train`` checks them before each
-    step where its configuration has a section ``spread``. Against one candidate the power can be that of the worst case.
+    keep within two limits (docs/theory/relaxed/networks.md). ``reticent train`` checks them before each step where its
+    configuration has a section ``spread``. Against one candidate the power can be that of the worst case.
 
     Attributes:
         mean_gradient: most of the length of the mean of clipped gradients over the pool, in clip norms: root mean
@@ -69,7 +60,7 @@ class Population(Adversary):
     knows: ClassVar[Message | str] = Message("knows.pool")
     averaged: ClassVar[bool] = True
     infers: ClassVar[Message | str] = Message("infers.used-all-candidates")
-    needs: ClassVar[str | None] = "spread"
+    needs: ClassVar[str | None] = "mean_gradient"
     by_name_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -78,9 +69,8 @@ class Population(Adversary):
 
     @classmethod
     def knowing(cls, **measured: Any) -> Self:
-        """With the limits that a run held to (``spread``)."""
-        limits = measured.get(cls.needs or "")
-        return cls() if limits is None else cls(limits.mean_gradient, limits.second_moment, limits.each_label)
+        """With the limits that a run held to, by field."""
+        return cls(**{name: value for name, value in measured.items() if name in cls.__dataclass_fields__})
 
     @property
     def lacks(self) -> Message:
@@ -97,7 +87,7 @@ class Population(Adversary):
         held = witness.spread
         if held is None or held.mean_gradient > self.mean_gradient or held.second_moment > self.second_moment:
             return {}
-        return {"spread-gradients": Status.CHECKED} if held.each_label or not self.label_known else {}
+        return {"spread-gradients": Status.CHECKED} if held.label_known or not self.label_known else {}
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -115,18 +105,13 @@ class Population(Adversary):
         run = mechanism.training
         if run is None or run.records > 1 or neighbouring is Neighbouring.REPLACE or run.noise_multiplier == 0.0:
             raise UnsupportedError(
-                "population is answered for noisy DP-SGD with equal steps, one record added or left out"
+                "population is answered for noisy DP-SGD of equal steps and one record, add-remove or zero-out"
             )
         if not (run.sampler.independent or run.sampler.takes_all(run)) or run.sampler.tells_all:
             raise UnsupportedError("population is answered for batches by independent coins, or for whole ones")
         worst = worst_case_proof(mechanism, neighbouring).from_above()
-        part = Steps(run.noise_multiplier, run.sample_rate, run.steps)
-        nats = divergence(part, self.mean_gradient, self.second_moment)
-        with np.errstate(all="ignore"):
-            thresholds = grid({2.0: math.log(min(max(2.0 * nats, _LEAST), 1.0))})
-            curve = both_directions(thresholds, *log_deltas(nats, thresholds))
         proof = Proof(
-            Enclosure.from_above(curve),
+            engine.of_a_pool(run, self.mean_gradient, self.second_moment),
             theorems=("RETICENT:spread-gradients", "RETICENT:all-rates-mu"),
             conditions=(
                 *mechanism.conditions_under(neighbouring),

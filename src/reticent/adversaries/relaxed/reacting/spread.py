@@ -13,14 +13,31 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent.adversaries.relaxed.reacting.information import Gains, majorant
+from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
+from reticent.adversaries.relaxed.reacting.information import Gains, log_deltas, majorant
 from reticent.adversaries.relaxed.reacting.learnt import least_mean
 from reticent.adversaries.relaxed.reacting.step_information import Steps, above_tangent, known_direction, steepest
+from reticent.kernel.curves.enclosure import Enclosure
+from reticent.kernel.samplers import Run
 
 _TILTS = np.geomspace(1e-6, 200.0, 1500)  # values of L
 _NATS = np.append(0.0, np.geomspace(1e-13, 1e3, 2500))  # values of I
 _SINGLE, _BLOCKS = 2000, 3000  # steps that are added one by one; blocks, each at its last step, of longer runs
 _ROUND_UP = 1.0 + 1e-9
+_LEAST = 1e-300  # of a divergence whose logarithm is taken
+
+
+def of_a_pool(run: Run, mean: float, second: float) -> Enclosure:
+    """The curve of who knows a pool and not the record, from above.
+
+    Args:
+        run: equal steps with noise, one record of a person; whole batches, or those of independent coins.
+        mean, second: limits; see ``divergence``.
+    """
+    nats = divergence(Steps(run.noise_multiplier, run.sample_rate, run.steps), mean, second)
+    with np.errstate(all="ignore"):
+        thresholds = grid({2.0: math.log(min(max(2.0 * nats, _LEAST), 1.0))})
+        return Enclosure.from_above(both_directions(thresholds, *log_deltas(nats, thresholds)))
 
 
 def divergence(part: Steps, mean: float, second: float) -> float:
