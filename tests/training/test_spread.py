@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from reticent.adversaries import Population
+from reticent.adversaries.relaxed.population import Label
 from reticent.certificates.build import certify_run, public
 from reticent.certificates.document.schema import Certificate
 from reticent.certificates.verify import verify
@@ -109,7 +110,7 @@ def statuses(attacker: Population, ledger) -> dict[str, Status]:
 def test_what_a_run_establishes(make_config, dataset, tmp_path) -> None:
     ledger = train(make_config(**NETWORK, spread={**WIDE, **LIMITS}), tmp_path / "run", dataset=dataset).ledger
     assert ledger.steps == 3
-    wide, label = {key: value + 0.01 for key, value in LIMITS.items()}, {"label_known": True}
+    wide, label = {key: value + 0.01 for key, value in LIMITS.items()}, {"record_label": Label.KNOWN}
     for stated, status in ((LIMITS, Status.CHECKED), (wide, Status.CHECKED), (LIMITS | label, Status.DECLARED)):
         assert statuses(Population(**stated), ledger)["spread-gradients"] is status
     for key in LIMITS:

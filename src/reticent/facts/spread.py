@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from reticent.facts.base import section
 
@@ -16,12 +16,12 @@ class Limits(NamedTuple):
     Attributes:
         mean_gradient: root mean square over the planned steps of the length of the pool's mean gradient.
         second_moment: largest mean of <g, e>^2 along a direction, at every step; both in clip norms.
-        label_known: whether the candidates of each label kept within them by themselves.
+        record_label: ``known`` where the candidates of each label kept within them by themselves.
     """
 
     mean_gradient: float
     second_moment: float
-    label_known: bool
+    record_label: Literal["known", "unknown"]
 
 
 def limits_of(ledger: RunLedger) -> Limits | None:
@@ -32,4 +32,5 @@ def limits_of(ledger: RunLedger) -> Limits | None:
     asked = section(ledger.asked, "spread")
     if not asked or ledger.earlier or ledger.changes:
         return None
-    return Limits(float(asked["mean_gradient"]), float(asked["second_moment"]), bool(asked["each_label"]))
+    label: Literal["known", "unknown"] = "known" if asked["each_label"] else "unknown"
+    return Limits(float(asked["mean_gradient"]), float(asked["second_moment"]), label)

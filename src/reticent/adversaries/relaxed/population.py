@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reticent.adversaries.relaxed import reacting as engine
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from reticent.kernel.adversaries.witness import Witness
 
 
+class Label(StrEnum):
+    """Whether the attacker knows the label of the record."""
+
+    UNKNOWN = "unknown"
+    KNOWN = "known"
+
+
 @dataclass(frozen=True, slots=True)
 class Population(Adversary):
     """Knows a pool of candidates of which the record is one, each as likely as the others.
@@ -35,7 +43,7 @@ class Population(Adversary):
         mean_gradient: most of the length of the mean of clipped gradients over the pool, in clip norms: root mean
             square over the steps; in (0, 1].
         second_moment: most of the mean of <g, e>^2 over the pool, for any direction e and at every step; in (0, 1].
-        label_known: the attacker knows the label, so the limits are about the candidates of each label by themselves.
+        record_label: whether the attacker knows it; then the limits are about the candidates of each label by themselves.
 
     Raises:
         ParameterError: a limit is outside its domain.
@@ -51,7 +59,7 @@ class Population(Adversary):
 
     mean_gradient: float = field(default=1.0, metadata=described("Root mean square of the mean gradient of a pool."))
     second_moment: float = field(default=1.0, metadata=described("Largest second moment of a pool's gradients."))
-    label_known: bool = field(default=False, metadata=described("The attacker knows the label of the record."))
+    record_label: Label = field(default=Label.UNKNOWN, metadata=described("The label of the record: unknown or known."))
 
     name: ClassVar[str] = "population"
     title: ClassVar[Message | str] = Message("attacker.population")
@@ -66,16 +74,19 @@ class Population(Adversary):
     def __post_init__(self) -> None:
         checks.rate(mean_gradient=self.mean_gradient)
         checks.rate(second_moment=self.second_moment)
+        checks.strict_member(Label, record_label=self.record_label)
 
     @classmethod
     def knowing(cls, **measured: Any) -> Self:
         """With the limits that a run held to, by field."""
-        return cls(**{name: value for name, value in measured.items() if name in cls.__dataclass_fields__})
+        given = {name: value for name, value in measured.items() if name in cls.__dataclass_fields__}
+        return cls(**{**given, "record_label": Label(given.get("record_label", Label.UNKNOWN))})
 
     @property
     def lacks(self) -> Message:
         """The record, and its label where that is unknown."""
-        return Message("lacks.candidate" if self.label_known else "lacks.candidate-and-label")
+        known = self.record_label is Label.KNOWN
+        return Message("lacks.candidate") if known else Message("lacks.candidate-and-label")
 
     @property
     def label(self) -> str:
@@ -87,7 +98,7 @@ class Population(Adversary):
         held = witness.spread
         if held is None or held.mean_gradient > self.mean_gradient or held.second_moment > self.second_moment:
             return {}
-        return {"spread-gradients": Status.CHECKED} if held.label_known or not self.label_known else {}
+        return {"spread-gradients": Status.CHECKED} if self.record_label in ("unknown", held.record_label) else {}
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
