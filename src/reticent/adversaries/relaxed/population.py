@@ -43,7 +43,7 @@ class Population(Adversary):
         mean_gradient: most of the length of the mean of clipped gradients over the pool, in clip norms: root mean
             square over the steps; in (0, 1].
         second_moment: most of the mean of <g, e>^2 over the pool, for any direction e and at every step; in (0, 1].
-        record_label: whether the attacker knows it; then the limits are about the candidates of each label by themselves.
+        record_label: whether the attacker knows it; then the limits are about the candidates of each label by itself.
 
     Raises:
         ParameterError: a limit is outside its domain.
