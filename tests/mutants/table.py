@@ -709,7 +709,7 @@ MUTANTS = (
     Mutant("flower: a place that is taken counts once", "Accountant._rounds", Put("DPSGD(noise, 1.0, rounds, sampler=FixedSize(), unit=Unit.CLIENT)", "DPSGD(noise, 1.0, rounds, unit=Unit.CLIENT)"), FLOWER),
     Mutant("pld: half a bound", "_is_pessimistic", Put("all", "any"), "tests/interop/test_pld.py"),
     Mutant("reacting: what a known direction tells, at less signal", "_by_cells", Put("part.signal", "0.98 * part.signal"), REACTING_ORACLES + "::test_what_a_known_direction_tells"),
-    Mutant("reacting: psi dropped", "step_nats", Put("_steepest(drawn)", "0.5"), REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
+    Mutant("reacting: psi dropped", "step_nats", Put("steepest(drawn)", "0.5"), REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
     Mutant("reacting: the fourth moment dropped", "step_nats", Drop("+ fourth"), REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
     Mutant("reacting: a power of the rate more", "Steps._beyond_first", Put("self.rate**2", "self.rate**3"), REACTING + "::test_the_table"),
     Mutant("reacting: first order without the square of the rate", "Steps.chi_square", Put("x * mean * mean", "x * mean * mean * self.rate"), REACTING + "::test_the_table"),

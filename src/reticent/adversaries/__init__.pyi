@@ -4,6 +4,7 @@
 # kinds: in the order in which certificates and tables show them
 from reticent.kernel.adversaries.worst_case import WorstCase as WorstCase
 from reticent.adversaries.relaxed.adversary import Relaxed as Relaxed
+from reticent.adversaries.relaxed.population import Population as Population
 from reticent.adversaries.mixed import Mixed as Mixed
 from reticent.adversaries.membership import Membership as Membership
 from reticent.adversaries.game.adversary import MembershipGame as MembershipGame

@@ -108,7 +108,9 @@ def certify_run(
         ledger.mechanism(),
         declared or run_declaration(ledger),
         adversaries=standard_adversaries(
-            gradient_change=sensitivity or measured, contraction=ledger.contraction or contraction
+            gradient_change=sensitivity or measured,
+            contraction=ledger.contraction or contraction,
+            **({} if ledger.spread is None else ledger.spread._asdict()),
         ),
         questions=questions,
         ledger=ledger,

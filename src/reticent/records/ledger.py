@@ -20,6 +20,7 @@ from reticent.facts.base import Word
 from reticent.facts.draws import rearranges
 from reticent.facts.hidden_steps import contraction_of, unequal_settings, unequal_steps
 from reticent.facts.selected_run import SelectionRecord
+from reticent.facts.spread import Limits, limits_of
 from reticent.facts.start_weights import StartRecord
 from reticent.facts.steps import ClippingRecord, Randomness, SamplerRecord, Segment
 from reticent.io import strict
@@ -249,6 +250,11 @@ class RunLedger(Brief, Terse):
     def unequal_updates(self) -> str | None:
         """What keeps the updates of this run from being equal; see ``hidden_steps``."""
         return unequal_steps(self) if self.config is None else unequal_settings(self.config)
+
+    @property
+    def spread(self) -> Limits | None:
+        """The limits that gradients of a public pool kept at every step; see ``facts.spread``."""
+        return limits_of(self)
 
     @property
     def looks_to_stop(self) -> bool:

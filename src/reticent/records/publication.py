@@ -31,7 +31,7 @@ OWN = "own"
 
 SETTINGS = frozenset(
     (
-        *("model", "final_model", "average_last", "augmentation", "device", "randomness", "trace"),
+        *("model", "final_model", "average_last", "augmentation", "device", "randomness", "trace", "spread"),
         *("noise_multiplier", "target", "max_grad_norm", "clipping", "divisor", "records_per_user", "schedule"),
         *("sampler", "sample_rate", "batch_size", "physical_batch_size", "epochs", "steps"),
         *("optimiser", "learning_rate", "learning_rate_schedule", "momentum", "weight_decay"),

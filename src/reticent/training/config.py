@@ -104,6 +104,25 @@ class SensitiveConfig(Closed):
         return self
 
 
+class SpreadConfig(Closed):
+    """Limits on the gradients of public records: the run ends before a step that would break them.
+
+    They are what the attacker ``population`` needs, who does not know which record it is
+    (docs/theory/relaxed/networks.md).
+
+    Attributes:
+        mean_gradient: most of the length of the mean gradient, in clip norms: root mean square over the planned steps.
+        second_moment: most of the mean of <g, e>^2 along any direction, at every step.
+        pool: this many test records, the first ones; they count as public.
+        each_label: the limits are about the candidates of each label by themselves: the attacker may know the label.
+    """
+
+    mean_gradient: Rate
+    second_moment: Rate
+    pool: Annotated[int, Field(ge=2, le=4096)] = 256
+    each_label: bool = False
+
+
 class LearningRateConfig(Closed):
     """How the learning rate changes along the run; post-processing, so it does not touch the guarantee.
 
@@ -195,6 +214,7 @@ class TrainConfig(Closed):
             weights; post-processing too.
         physical_batch_size: most records in one pass; memory only, the result does not depend on it
             beyond rounding.
+        spread: limits on the gradients of public records; see ``SpreadConfig``.
         schedule: what changes along the run, fixed before it; see ``StageConfig``.
         augmentation: views of each image; see ``AugmentationConfig``.
         weight_decay: is added to the noisy mean gradient, times the weights: outside of the clip.
@@ -227,6 +247,7 @@ class TrainConfig(Closed):
     physical_batch_size: Count = 1024
     trace: TraceConfig | None = None
     sensitive: SensitiveConfig | None = None
+    spread: SpreadConfig | None = None
     schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES - 1)] = ()
     augmentation: AugmentationConfig | None = None
     final_model: bool = False
@@ -269,6 +290,13 @@ class TrainConfig(Closed):
                 raise ValueError("clipping: normalise is for one linear layer: model logistic")
             if self.augmentation is not None or self.sensitive is not None:
                 raise ValueError("clipping: normalise cannot be combined with augmentation or sensitive")
+        return self
+
+    @model_validator(mode="after")
+    def _spread_is_of_equal_steps(self) -> TrainConfig:
+        views, normalised = self.augmentation is not None, self.clipping is Clipping.NORMALISE
+        if self.spread is not None and (views or normalised or self.schedule or self.final_model):
+            raise ValueError("spread goes with no augmentation, clipping: normalise, schedule or final_model")
         return self
 
     @model_validator(mode="after")

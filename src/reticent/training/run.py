@@ -48,6 +48,7 @@ from reticent.training.sensitive import AttributeHook, SensitivityFileHook
 from reticent.training.settings import Settings
 from reticent.training.setup import divided, factor_of, load_dataset, make_settings, optimiser_of
 from reticent.training.smoothing import WeightAverage
+from reticent.training.spread import SpreadHook
 from reticent.training.trace import TraceRecorder
 
 if TYPE_CHECKING:
@@ -256,6 +257,8 @@ def _configured_hooks(config: TrainConfig, dataset: Dataset) -> list[StepHook]:
     if config.sensitive is not None:
         attribute = SensitiveAttribute.from_group(dataset.group(config.sensitive.group))
         hooks.append(SensitivityFileHook(config.sensitive, attribute))
+    if config.spread is not None:
+        hooks.append(SpreadHook(config.spread, dataset))
     return hooks
 
 

@@ -8,6 +8,7 @@ from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Status
 
 if TYPE_CHECKING:
+    from reticent.facts.spread import Limits
     from reticent.mechanisms.gradients import GradientsRecord
 
 
@@ -25,6 +26,10 @@ class Witness(Protocol):
     @property
     def unequal_updates(self) -> str | None:
         """What was seen that keeps updates from being equal (condition ``equal-updates``); None where nothing was."""
+
+    @property
+    def spread(self) -> Limits | None:
+        """The limits that gradients of a public pool kept at every step; None where none were held to."""
 
     @property
     def looks_to_stop(self) -> bool:

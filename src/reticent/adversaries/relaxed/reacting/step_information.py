@@ -84,7 +84,7 @@ def step_nats(drawn: float, chi_square: np.ndarray, thrice: np.ndarray) -> np.nd
         thrice: the same where the signal (1 / s^2) is three times as large.
     """
     fourth = _remainder(drawn) * thrice**2
-    return np.minimum(np.minimum(np.log1p(chi_square), _steepest(drawn) * chi_square), 0.5 * chi_square + fourth)
+    return np.minimum(np.minimum(np.log1p(chi_square), steepest(drawn) * chi_square), 0.5 * chi_square + fourth)
 
 
 @lru_cache(maxsize=64)
@@ -143,7 +143,7 @@ def above_tangent(y: np.ndarray) -> np.ndarray:
     return np.where(np.abs(y) < _SERIES, series, large)
 
 
-def _steepest(drawn: float) -> float:
+def steepest(drawn: float) -> float:
     """psi: the largest h(z) / z^2 for z >= -drawn, which is at z = -drawn; from 1/2 to 1."""
     return float(_h(np.array(-drawn))) / drawn**2 * _ROUND_UP
 
