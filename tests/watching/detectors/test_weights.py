@@ -239,7 +239,7 @@ class Reads(TorchFunctionMode):
 @pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
 def test_a_usual_step_waits_for_nothing_and_asks_little_of_each_parameter(mode, autocast):
-    """As on a device, numpy cannot look at the weights. The last four steps are counted: nobody looks at them closely."""
+    """As on a device, numpy cannot look at the weights. Nobody looks closely at the last four steps, which count."""
 
     def asked(layers, watch):
         model = nn.Sequential(*(one for _ in range(layers) for one in (nn.Linear(4, 4), nn.Tanh())), nn.Linear(4, 2))
