@@ -59,10 +59,13 @@ def fingerprint(model: Any) -> str:
 
 
 def living(*kinds: type) -> list[Any]:
-    """The objects of these kinds that the process holds now."""
-    objects = gc.get_objects()
-    found = {kind for kind in set(map(type, objects)) if issubclass(kind, kinds)}
-    return [one for one in objects if type(one) in found] if found else []
+    """The objects of these kinds that the process holds now: found by their classes, to which each of them refers."""
+    heirs = set().union(*map(_heirs, kinds))
+    return [one for one in gc.get_referrers(*heirs) if type(one) in heirs] if heirs else []
+
+
+def _heirs(kind: type) -> set[type]:
+    return {kind}.union(*map(_heirs, kind.__subclasses__()))
 
 
 def device_of(model: Any) -> str:

@@ -6,7 +6,10 @@ OpenDP), commit 3e9c812a.
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,13 +29,22 @@ RELEASES = {
 }
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    @cache
+    def saved(name: str) -> Path:
+        told = {"subject": "Numbers | of *a* survey", "issuer": "A & B <research>", "created": "2026-02-03"}
+        folder = tmp_path_factory.mktemp(name)
+        rt.certify(RELEASES[name], **told).save(folder, exports=list(EVERY))
+        return folder
+
+    return saved
+
+
 @pytest.fixture(params=list(RELEASES))
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    certificate = rt.certify(
-        RELEASES[request.param], subject="Numbers | of *a* survey", issuer="A & B <research>", created="2026-02-03"
-    )
-    certificate.save(tmp_path, exports=list(EVERY))
-    return tmp_path
+def folder(request: pytest.FixtureRequest, tmp_path: Path, exported: Callable[[str], Path]) -> Path:
+    """Files of one certificate, which the test may change."""
+    return shutil.copytree(exported(request.param), tmp_path, dirs_exist_ok=True)
 
 
 def test_an_entry_fits_the_schema_of_the_registry(folder: Path) -> None:

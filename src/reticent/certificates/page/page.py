@@ -66,16 +66,19 @@ def render_html(certificate: Certificate, language: Language | None = None) -> s
     Args:
         language: of the page, English by default; what the issuer wrote is never translated.
     """
-    words = language or language_of(ENGLISH)
-    content = {**_content(certificate), **_spoken(certificate, words)}
-    return template("certificate.html.j2").render(**content)
+    return _rendered(certificate, _content(certificate), language or language_of(ENGLISH))
 
 
 def paged(certificate: Certificate) -> Certificate:
     """The document with digests of its pages, sealed anew: a browser that cannot render a page can compare it so."""
-    pages = {code: page_digest(render_html(certificate, language_of(code))) for code in languages()}
+    content = _content(certificate)
+    pages = {code: page_digest(_rendered(certificate, content, language_of(code))) for code in languages()}
     fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256", "signatures"})
     return Certificate.sealed(**fields | {"pages": pages})
+
+
+def _rendered(certificate: Certificate, content: dict[str, Any], language: Language) -> str:
+    return template("certificate.html.j2").render(**content, **_spoken(certificate, language))
 
 
 def page_digest(page: str) -> str:
