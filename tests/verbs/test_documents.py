@@ -14,6 +14,7 @@ from reticent import verbs
 from reticent.kernel.errors import ArtifactError
 from reticent.verbs.loops import LoopCheck, LoopDocument
 from reticent.verbs.reading import documents
+from reticent.verbs.sealing import AuditCheck, SealedPlan
 from reticent.verbs.table import in_json
 from tests.cli.calling import run
 
@@ -48,10 +49,11 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         verbs.PlanAudit.of(claimed_mu=0.5, true_mu=1.5).answer(),
     ]
     check = LoopCheck(name="noise", p_value=0.1, finding="as claimed", failed=False)
-    loop = LoopDocument(
-        function="a:b", significance=0.01, refuted=False, p_value=0.2, likely_fault=None, checks=[check]
-    )
-    written = [*(one.to_json() for one in answers), in_json(loop)]
+    said = {"function": "a:b", "significance": 0.01, "refuted": False, "p_value": 0.2, "likely_fault": None}
+    loop = LoopDocument(**said, checks=[check], tests=1, runs=25, planned_runs=25)
+    plan = SealedPlan.of({"verb": "audit"})
+    kept = AuditCheck(accepted=True, plan=plan.digest, problems=[])
+    written = [*(one.to_json() for one in answers), *map(in_json, (loop, plan, kept))]
     named = [(json.loads(text)["schema"], text) for text in written]
     return {f"{schema} infinite" if place == 1 else schema: text for place, (schema, text) in enumerate(named)}
 

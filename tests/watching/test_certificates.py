@@ -105,7 +105,8 @@ def test_a_page_says_how_many_steps_were_planned(tmp_path):
 def test_what_a_notebook_shows_is_short_and_escaped(ledger, certified):
     """The facts of a run may hold thousands of steps, and words of a stranger."""
     told = (
-        "watched loop: 6 noisy steps, batches poisson (seen)\nwarning: size-treated-as-public\nnote: insecure-generator"
+        "watched loop: 6 noisy steps, batches poisson (seen)\nwarning: may-begin-at-a-base-model\n"
+        "warning: size-treated-as-public\nnote: insecure-generator"
     )
     assert repr(ledger) == repr(ledger.ledger) == str(ledger.ledger) == told
     assert RunLedger.from_json(ledger.to_json()) == ledger.ledger

@@ -71,7 +71,7 @@ SAID = {
     "one process begins elsewhere": Said(faults={facts.UNEQUAL_PROCESSES}, **VOID),
     "one process does not watch": Said(faults={facts.UNSEEN_PROCESSES, facts.DISTRIBUTED}, **VOID),
 }
-USUAL = {facts.SIZE_PUBLIC, facts.INSECURE_GENERATOR, facts.REPEATED_RECORDS, facts.NO_NOISE}
+USUAL = {facts.SIZE_PUBLIC, facts.BASE_MODEL, facts.INSECURE_GENERATOR, facts.REPEATED_RECORDS, facts.NO_NOISE}
 """What one process says, too; and what follows from the rest."""
 
 

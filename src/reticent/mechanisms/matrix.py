@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
-from scipy import sparse
 
 from reticent.kernel import checks, pairs
 from reticent.kernel.errors import ParameterError
@@ -239,6 +238,8 @@ def read_strategy(path: Path, steps: int | None = None) -> str:
     Raises:
         ParameterError: the file cannot be read, or holds no such matrix.
     """
+    from scipy import sparse  # 30 ms, for whoever has such a file
+
     from reticent.io import strict
 
     try:
@@ -253,7 +254,7 @@ def read_strategy(path: Path, steps: int | None = None) -> str:
         wanted = f"a readable .npy, .npz or .csv file ({type(error).__name__})"
         raise ParameterError("strategy_file", str(path), wanted) from None
     if sparse.issparse(values):
-        return _sparse(values, path, steps)
+        return _sparse(sparse.coo_array(values), path, steps)
     numbers = values.dtype.kind in "fiu" and values.size > 0
     if numbers and (values.ndim == 1 or (values.ndim == 2 and len(values) == 1)):
         return _coefficients(values)
@@ -269,9 +270,8 @@ def read_strategy(path: Path, steps: int | None = None) -> str:
     return strict.dumps([[float(x) for x in row[: index + 1]] for index, row in enumerate(values)])
 
 
-def _sparse(values: Any, path: Path, steps: int | None) -> str:
+def _sparse(found: Any, path: Path, steps: int | None) -> str:
     """A lower triangular matrix by its bands and the norms of its columns."""
-    found = sparse.coo_array(values)
     found.sum_duplicates()
     found.eliminate_zeros()
     rows, columns = found.coords
