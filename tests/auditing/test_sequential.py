@@ -129,7 +129,16 @@ def test_bounds_are_below_the_truth_and_not_far():
     assert sequential_epsilon(answers, 0.9).value == 0.0
 
 
-@pytest.mark.parametrize("runs", [12, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "standing", "refuted"), [(1, 0.847, 0.98), (37, 0.847, 1.029)])
+def test_no_claim_below_a_bound_is_left_standing(seed, standing, refuted):
+    """A claim may be refuted where a stronger one is not; then the bound stays below that one."""
+    scores = gaussian(np.random.default_rng(seed), 1.5, 65, 65)
+    for mu, finding in ((standing, Finding.CONSISTENT), (refuted, Finding.INCONSISTENT)):
+        assert audit_claim_sequential(scores, GaussianTradeOff(mu)).finding is finding
+    assert 0.5 < sequential_mu(scores).value < standing
+
+
+@pytest.mark.parametrize("runs", [6, pytest.param(1000, marks=pytest.mark.slow)])
 def test_bounds_exceed_the_truth_no_more_often_than_promised(runs):
     rng = np.random.default_rng(6)
     above = sum(sequential_mu(gaussian(rng, 1.0, 60, 60), confidence=0.8).value > 1.0 for _ in range(runs))

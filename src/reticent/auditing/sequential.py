@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
-from reticent.auditing.claims import largest_rejected
 from reticent.auditing.joint import SMALLEST_P
 from reticent.auditing.lower_bounds import LowerBound, Quantity, notes_on
 from reticent.auditing.scores import Design, Scores
@@ -31,7 +31,8 @@ _FIRST, _GROWTH, _BLOCK = 2, 1.1, 4096
 _SLOPES = np.concatenate([-np.geomspace(500.0, 1e-3, 200), [0.0], np.geomspace(1e-3, 500.0, 200)])
 _TAIL = np.geomspace(1e-6, 0.01, 60)
 _ALPHAS = np.concatenate([_TAIL, np.linspace(0.015, 0.985, 195), 1.0 - _TAIL[::-1]])
-_LARGEST_EPSILON, _LARGEST_MU, _WIDTH = 100.0, 60.0, 1e-3
+_LADDER = np.append(0.0, 0.05 * 1.05 ** np.arange(155))
+"""Values of mu or epsilon, up to 92, that are tested from below."""
 _MOST = 690.0
 """Logarithm of the largest capital that is told."""
 _LOOKS = "Holds however often one looks, and whenever one stops."
@@ -131,7 +132,7 @@ def audit_claim_sequential(
 
 def sequential_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu that holds at every number of pairs; arguments as for ``audit_claim_sequential``."""
-    return _bound(scores, lambda mu: GaussianTradeOff(mu).delta, Quantity.MU, _LARGEST_MU, rule, confidence, None)
+    return _bound(scores, lambda mu: GaussianTradeOff(mu).delta, Quantity.MU, rule, confidence, None)
 
 
 def sequential_epsilon(
@@ -145,14 +146,13 @@ def sequential_epsilon(
         corners = np.array([[0.0, delta], [corner, 1.0 - corner], [1.0 - delta, 1.0]])
         return lambda slopes: (corners[:, 1, None] - np.exp(slopes) * corners[:, :1]).max(axis=0)
 
-    return _bound(scores, profile, Quantity.EPSILON, _LARGEST_EPSILON, rule, confidence, delta)
+    return _bound(scores, profile, Quantity.EPSILON, rule, confidence, delta)
 
 
 def _bound(
     scores: Scores,
     member: Callable[[float], Profile],
     quantity: Quantity,
-    limit: float,
     rule: ThresholdRule | None,
     confidence: float,
     delta: float | None,
@@ -161,10 +161,9 @@ def _bound(
     needed = -np.log(1.0 - checks.open_fraction(confidence=confidence))
 
     def end(of: Scores) -> float:
-        def refuted(value: float) -> bool:
-            return bool(Bets.against(member(value)).capital(of, rule).max() >= needed)
-
-        return largest_rejected(refuted, limit, _WIDTH)
+        """The last value below which, and at which, all are refuted: it is too large only if the first true one is."""
+        refuted = (Bets.against(member(float(value))).capital(of, rule).max() >= needed for value in _LADDER)
+        return max((float(value) for value, _ in zip(_LADDER, takewhile(bool, refuted), strict=False)), default=0.0)
 
     value, fixed = end(scores), _fixed(rule)
     ceiling = max(value, end(_perfect(scores, rule)))

@@ -2,9 +2,8 @@
 
 Opacus takes the gradient of a record in a linear layer as the product of what the layer got and of what its output
 wants, whatever the loss is; a penalty on the weights does not get in. So where one linear layer is trained, on one
-vector for each record, the gradient is those features times some vector. The graph of the loss shows more where that
-is the plain cross-entropy of what the model gave, with the labels of the data set: each output keeps its sign. Any
-other loss may push either way, so no more than a linear head is claimed.
+vector for each record, the gradient is those features times some vector. What the loss is cannot be seen: with one
+output, too, it may push either way, so no more than a linear head is claimed.
 """
 
 from __future__ import annotations
@@ -19,13 +18,9 @@ from reticent.mechanisms.gradients import Obstacle
 from reticent.training.model_form import Head, gradients_record, head_of
 from reticent.watching.detectors.base import Detector, Fields, Loop, Undos
 from reticent.watching.detectors.record_gradients import taken_by_the_program, takers_of
-from reticent.watching.events import Backward
-from reticent.watching.models import bare, entrance
+from reticent.watching.models import bare
 
 _AT_ONCE = 1 << 22
-_ACROSS_CLASSES = (1, (1 << 64) - 1)
-"""The last of two axes, as torch keeps it."""
-_OF_LABELS = 0x5851F42D4C957F2D
 
 
 class FormWatch(Detector):
@@ -35,8 +30,8 @@ class FormWatch(Detector):
 
     Kind: form and size of gradients.
 
-    Seen: the model in each forward pass, Opacus's hooks, the records, bit for bit, and the loss where
-    ``loss.backward()`` is called ([below](#what-the-model-says-about-its-gradients)).
+    Seen: the model in each forward pass, Opacus's hooks, and the records, bit for bit
+    ([below](#what-the-model-says-about-its-gradients)).
     """
 
     of_opacus = True
@@ -50,54 +45,29 @@ class FormWatch(Detector):
         known = isinstance(self._form, Head) and self._form.known
         self._rows = _Rows.of(loop.loader) if known else None
         self._calls, self._steps, self._same = 0, 0, self._rows is not None
-        self._hard, self._losses = self._same, 0
-        """Whether each loss was the cross-entropy of the data set's labels; and losses since the last clipping."""
-        self._numbers: torch.Tensor | None = None
-        self._gave: Any = None
-        """Of the batch: a number of each record, and the node of the graph at which the model ended."""
-        self._passes = Backward(self.guarded(self._falls), lambda: None)
 
     def attach(self) -> Undos:
         """Look at what the model gets, and its head."""
         if isinstance(self._form, Head):
             yield self._bare.register_forward_pre_hook(self.hook(self._given)).remove
             yield self._form.layer.register_forward_pre_hook(self.hook(self._got)).remove
-            yield entrance(self._model).register_forward_hook(self.hook(self._gives)).remove
-            yield self._passes.off
 
     def on_clip(self, size: int | None, batches: int) -> None:
         """Each batch went through the head once."""
         if isinstance(self._form, Head) and self._calls > batches:
             self._form = Obstacle.SHARED_FORM
-        self._hard = self._hard and self._losses == batches
-        self._calls = self._losses = 0
-        self._gave = self._numbers = None
-        self._passes.off()
+        self._calls = 0
         self._steps += 1
 
     def says(self) -> Fields:
         """What is known of the gradients."""
-        same = self._same and self._steps > 0
-        return {"gradients": gradients_record(self._form, same_features=same, hard_labels=same and self._hard)}
+        return {"gradients": gradients_record(self._form, same_features=self._same and self._steps > 0)}
 
     def _given(self, model: nn.Module, inputs: tuple[Any, ...]) -> None:
         """What the model gets is compared with the data set."""
         if self._same and _for_gradients(model):
             first = inputs[0] if len(inputs) == 1 else None
-            self._numbers = self._rows.numbers(first) if self._rows and isinstance(first, torch.Tensor) else None
-            self._same = self._rows is not None and self._rows.hold(self._numbers)
-
-    def _gives(self, _model: nn.Module, _: Any, outputs: Any) -> None:
-        """The next loss is looked at."""
-        if self._hard and _for_gradients(self._bare) and isinstance(outputs, torch.Tensor):
-            self._gave = outputs.grad_fn
-            self._passes.on()
-
-    def _falls(self, loss: torch.Tensor, _: Any) -> None:
-        """A backward pass begins at ``loss``."""
-        self._losses += 1
-        labels = _hard_labels(loss, self._gave) if self._hard else None
-        self._hard = self._rows is not None and labels is not None and self._rows.hold(self._numbers, labels)
+            self._same = self._rows is not None and isinstance(first, torch.Tensor) and self._rows.hold(first)
 
     def _got(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         """What the head gets: one vector for each record."""
@@ -116,14 +86,12 @@ class FormWatch(Detector):
 class _Rows:
     """The records of a data set by a number each, as exact as their bits."""
 
-    def __init__(self, features: torch.Tensor, labels: torch.Tensor | None) -> None:
+    def __init__(self, features: torch.Tensor) -> None:
         flat, draw = features.detach().flatten(1), torch.Generator().manual_seed(0x5EED)
         self._factors = torch.randint(-(2**62), 2**62, (flat.shape[1],), generator=draw)
         self._shape, self._dtype = features.shape[1:], features.dtype
         parts = flat.split(max(1, _AT_ONCE // max(1, flat.shape[1])))
-        numbers = torch.cat([self._summed(part) for part in parts])
-        self._known = numbers.unique()
-        self._labelled = None if labels is None else _with(numbers, labels).unique()
+        self._known = torch.cat([self._numbers(part) for part in parts]).unique()
 
     @classmethod
     def of(cls, loader: Any) -> _Rows | None:
@@ -132,49 +100,18 @@ class _Rows:
         if type(dataset) is not TensorDataset or not dataset.tensors[0].is_floating_point():
             return None
         features = dataset.tensors[0]
-        given = dataset.tensors[1] if len(dataset.tensors) > 1 else features
-        classes = None if given.ndim != 1 or given.is_floating_point() or given.is_complex() else given
-        return cls(features, classes) if features.ndim > 1 and len(features) else None
+        return cls(features) if features.ndim > 1 and len(features) else None
 
-    def numbers(self, batch: torch.Tensor) -> torch.Tensor | None:
-        """Of the records of a batch; None where they are of another kind than those of the data set."""
+    def hold(self, batch: torch.Tensor) -> bool:
+        """Whether every record of ``batch`` is one of the data set, bit for bit."""
         if batch.shape[1:] != self._shape or batch.dtype != self._dtype:
-            return None
-        return self._summed(batch.detach().flatten(1))
-
-    def hold(self, numbers: torch.Tensor | None, labels: torch.Tensor | None = None) -> bool:
-        """Whether each record, or each with its label, is one of the data set, bit for bit."""
-        known = self._known if labels is None else self._labelled
-        if numbers is None or known is None or (labels is not None and len(labels) != len(numbers)):
             return False
-        return bool(torch.isin(numbers if labels is None else _with(numbers, labels), known).all())
+        return bool(torch.isin(self._numbers(batch.detach().flatten(1)), self._known).all())
 
-    def _summed(self, rows: torch.Tensor) -> torch.Tensor:
+    def _numbers(self, rows: torch.Tensor) -> torch.Tensor:
         """A sum of the bits of each row, each number times a factor of its own, modulo 2^64."""
         bits = {8: torch.int64, 4: torch.int32, 2: torch.int16}[rows.element_size()]
         return (rows.contiguous().cpu().view(bits).to(torch.int64) * self._factors).sum(dim=1)
-
-
-def _with(numbers: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """A number for each record with its label, modulo 2^64."""
-    return numbers + labels.detach().cpu().to(torch.int64) * _OF_LABELS
-
-
-def _hard_labels(loss: torch.Tensor, gave: Any) -> torch.Tensor | None:
-    """The labels, one for each record, where ``loss`` is their plain cross-entropy with what ended at this node."""
-    node: Any = loss.grad_fn
-    if gave is None or node is None or not node.name().startswith("NllLossBackward") or node._saved_weight is not None:
-        return None
-    labels: torch.Tensor = node._saved_target
-    softmax = node.next_functions[0][0]
-    if labels.ndim != 1 or softmax is None or not softmax.name().startswith("LogSoftmaxBackward"):
-        return None
-    if softmax._saved_dim not in _ACROSS_CLASSES:
-        return None
-    end = softmax.next_functions[0][0]
-    if end is not gave and end is not None and end.name() == "BackwardHookFunctionBackward":  # of Opacus's hooks
-        end = end.next_functions[0][0]
-    return labels if end is gave else None
 
 
 def _for_gradients(layer: nn.Module) -> bool:
