@@ -170,7 +170,7 @@ def test_a_report_that_is_sequential_says_what_holds_at_every_number():
 
 def test_what_is_not_sequential_is_refused():
     rng = np.random.default_rng(9)
-    with pytest.raises(ParameterError, match="multiply the e-values"):
+    with pytest.raises(ParameterError, match="Scores of one run come at once"):
         audit(canaries(rng, 100, 1.0), {"x": GaussianTradeOff(0.5)}, sequential=True)
     with pytest.raises(ParameterError, match="look at all scores"):
         audit_claim_sequential(gaussian(rng, 1.0, 9, 9), GaussianTradeOff(1.0), Ranks())

@@ -22,7 +22,17 @@ def loop(model, data, claim):
     return torch.zeros(claim.steps, sum(p.numel() for p in model.parameters()))
 """
 LOOP = ("audit-loop", "my_quiet_loop:loop", "--claim", "claim.yaml", "--plan", "plan.json")
-SCORES = ("audit", "scores.npz", "--against-mu", "0.5", "--sequential", "--plan", "plan.json")
+SCORES = (
+    "audit",
+    "scores.npz",
+    "--design",
+    "independent",
+    "--against-mu",
+    "0.5",
+    "--sequential",
+    "--plan",
+    "plan.json",
+)
 
 
 @pytest.fixture(autouse=True)

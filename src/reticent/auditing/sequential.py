@@ -78,7 +78,7 @@ class Bets:
         """
         pairs = min(len(scores.member), len(scores.non_member))
         others, members = scores.non_member[:pairs], scores.member[:pairs]
-        at, end = _fixed(rule), 0 if rule else _FIRST
+        at, end = fixed_thresholds(rule), 0 if rule else _FIRST
         found, capital, renewed = [np.zeros(min(end, pairs))], np.zeros(1), pairs if rule else end
         while (start := end) < pairs:
             if start >= renewed:
@@ -117,7 +117,7 @@ def audit_claim_sequential(
     Raises:
         ParameterError: canaries of one run, which all come at once; or another rule.
     """
-    _refuse_one_run(scores)
+    _refuse_at_once(scores)
     needed = -np.log(1.0 - checks.open_fraction(confidence=confidence))
     bets, guessing = Bets.against(curve.delta), Bets.against(GaussianTradeOff(0.0).delta)
     capital = bets.capital(scores, rule)
@@ -157,7 +157,7 @@ def _bound(
     confidence: float,
     delta: float | None,
 ) -> LowerBound:
-    _refuse_one_run(scores)
+    _refuse_at_once(scores)
     needed = -np.log(1.0 - checks.open_fraction(confidence=confidence))
 
     def end(of: Scores) -> float:
@@ -165,15 +165,15 @@ def _bound(
         refuted = (Bets.against(member(float(value))).capital(of, rule).max() >= needed for value in _LADDER)
         return max((float(value) for value, _ in zip(_LADDER, takewhile(bool, refuted), strict=False)), default=0.0)
 
-    value, fixed = end(scores), _fixed(rule)
+    value, fixed = end(scores), fixed_thresholds(rule)
     ceiling = max(value, end(_perfect(scores, rule)))
     at = () if fixed is None else tuple(fixed.ravel().tolist())
-    words = "thresholds from earlier scores" if rule is None else str(rule)
+    words = "from earlier scores" if rule is None else str(rule)
     notes = (*notes_on(scores.design), _LOOKS)
     return LowerBound(quantity, value, ceiling, confidence, words, delta, at, cite(THEOREM), notes)
 
 
-def _fixed(rule: ThresholdRule | None) -> np.ndarray | None:
+def fixed_thresholds(rule: ThresholdRule | None) -> np.ndarray | None:
     """Thresholds that a rule fixes, shape (thresholds, 1).
 
     Raises:
@@ -193,13 +193,13 @@ def _fixed(rule: ThresholdRule | None) -> np.ndarray | None:
 
 def _perfect(scores: Scores, rule: ThresholdRule | None) -> Scores:
     """As many scores without a single error."""
-    fixed, rng = _fixed(rule), np.random.default_rng(0)
+    fixed, rng = fixed_thresholds(rule), np.random.default_rng(0)
     low, high = (0.0, 0.0) if fixed is None else (float(fixed.min()), float(fixed.max()))
     member, other = (1.0 + rng.random(len(side)) for side in (scores.member, scores.non_member))
     return Scores(high + member, low - other, design=scores.design)
 
 
-def _refuse_one_run(scores: Scores) -> None:
-    if scores.design is Design.ONE_RUN:
-        wanted = "independent scores: canaries of one run come at once; multiply the e-values of several such audits"
+def _refuse_at_once(scores: Scores) -> None:
+    if scores.design is not Design.INDEPENDENT:
+        wanted = "independent: one score of each run, in their order. Scores of one run come at once"
         raise ParameterError("design", str(scores.design), wanted)

@@ -216,7 +216,7 @@ def cost_of(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
     later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
     seconds = (later[-1] - later[0]) / (len(later) - 1)
     size, views = len(records.train), 1 if planned.augmentation is None else planned.augmentation.times
-    batch = planned.sample_rate * size
+    batch = planned.sample_rate * size * planned.sampler.uses
     gradients = planned.steps * batch * views
     return Cost(planned.steps, size, batch, gradients, trained_parameters(context.model), planned.steps * seconds)
 

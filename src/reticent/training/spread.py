@@ -69,6 +69,9 @@ class SpreadHook(StepHook):
             self.spent[number] += (math.sqrt(max(float(gram.sum()), 0.0) / len(group)) + _ROUNDING) ** 2
             self.largest = max(self.largest, float(torch.linalg.eigvalsh(gram)[-1]) + _ROUNDING)
         if not (np.all(self.spent <= self._most) and self.largest <= self._config.second_moment):
+            if step.index == 0:
+                seen = f"mean_gradient {math.sqrt(self.spent.max()):.3g}, second_moment {self.largest:.3g}"
+                raise ParameterError("spread", seen, "within the limits at the first step")
             raise StopTraining("the gradients of the pool leave the limits of spread")
 
     def _clipped(self) -> torch.Tensor:

@@ -17,6 +17,7 @@ from reticent.auditing.one_run import Guesses
 from reticent.auditing.report import DEFAULT_FPRS, AuditReport
 from reticent.auditing.report import audit as judge
 from reticent.auditing.scores import Design, Scores
+from reticent.auditing.sequential import fixed_thresholds
 from reticent.auditing.spelling import guesses_of, rule_of
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.auditing.verdict import Finding
@@ -198,7 +199,8 @@ class Audit(Planned):
     plan: Path | None = asked(PATH, PLAN, None)
 
     def __post_init__(self) -> None:
-        _ = self.thresholds  # refused at once, not after an attack that takes hours
+        if self.thresholds is not None and self.sequential:  # refused at once, not after an attack that takes hours
+            fixed_thresholds(self.thresholds)
 
     @property
     def thresholds(self) -> ThresholdRule | None:

@@ -138,14 +138,15 @@ class AuditLoop(Planned):
         claim = read_claim(self.claim)
         with needing("auditing a loop", "train"):
             from reticent.attacks.loop import audit_loop, find_loop
+        sys.path.insert(0, os.getcwd())
+        loop = find_loop(self.function)
         plan, new = self.sealed()
         if plan is not None and new:
             return Sealed(plan)
-        sys.path.insert(0, os.getcwd())
         how: dict[str, Any] = {
             name: getattr(self, name) for name in ("significance", "workers", "seed", "timeout", "whole")
         }
-        report = audit_loop(find_loop(self.function), claim, progress=counted(progress), **how)
+        report = audit_loop(loop, claim, progress=counted(progress), **how)
         return LoopAudited(self.function, report, plan)
 
 

@@ -126,7 +126,7 @@ class PlanChecked(Answer):
             return ["REFUSED", *(f"  refused: {problem}" for problem in found.problems)]
         return [
             f"ACCEPTED. The audit is the one of the plan {found.plan}.",
-            "Compare this digest with the one that was told.",
+            "Compare this digest with the one that was told. Verdict and numbers were not checked.",
         ]
 
 

@@ -127,7 +127,7 @@ class Population(Adversary):
             conditions=(
                 *mechanism.conditions_under(neighbouring),
                 condition("spread-gradients", Status.DECLARED),
-                condition("one-of-the-pool", Status.DECLARED),
+                condition("one-of-the-pool", Status.ASSUMED),
             ),
             notes=(Message("note.averaged-over-pool"), *mechanism.notes),
             mu=(0.0, worst.mu[1]),
