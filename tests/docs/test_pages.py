@@ -62,7 +62,7 @@ def test_the_first_page_has_numbers_of_the_library() -> None:
 
 def test_every_cited_erratum_is_known() -> None:
     cited = {(match.group(), path) for path in TEXTS for match in KEY.finditer(path.read_text())}
-    assert len(cited) > 100
+    assert len(cited) > 90
     assert not {key for key, _ in cited if key not in ERRATA}
 
 
