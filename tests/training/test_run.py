@@ -24,6 +24,7 @@ from reticent.records.ledger import RunLedger
 from reticent.samplers import RandomAllocation
 from reticent.training import StopTraining, load_config, load_run, train
 from reticent.training.hooks import StepHook
+from reticent.training.run import cost_of
 from reticent.training.setup import make_settings
 from tests.data.purchase_file import write_table
 from tests.training.small import configured, flat
@@ -168,6 +169,8 @@ def test_a_record_in_three_steps_of_each_epoch(make_config, dataset, tmp_path):
     assert rt.advantage(rt.assess(ledger)) == pytest.approx(rt.advantage(rt.assess(stated)), rel=1e-9, abs=0)
     told = rt.certify(ledger).certificate.mechanism
     assert (told["sampler"], told["uses_per_epoch"]) == ("random-allocation", 3)
+    config = make_config(sampler=drawn, steps=None, epochs=2)
+    assert cost_of(config, dataset, make_settings(config, 60)).batch_size == pytest.approx(36.0, rel=1e-9, abs=0)
     with pytest.raises(ParameterError, match="uses_per_epoch must be at most the steps of an epoch"):
         train(make_config(sampler=drawn | {"uses_per_epoch": 6}), tmp_path / "six", dataset=dataset)
 

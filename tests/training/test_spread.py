@@ -25,7 +25,7 @@ from reticent.kernel.proofs import Status
 from reticent.training import Settings, train
 from reticent.training.config import SpreadConfig
 from reticent.training.spread import SpreadHook
-from tests.training.small import configured, records, stepped
+from tests.training.small import BASE, configured, records, stepped
 
 WIDE = {"mean_gradient": 1.0, "second_moment": 1.0, "pool": 20}
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -135,12 +135,19 @@ def test_a_certificate_keeps_it(make_config, dataset, tmp_path) -> None:
 def test_refused(small, make_config, dataset, tmp_path) -> None:
     clashing = (
         {"clipping": "normalise"},
-        {"final_model": True},
+        {
+            "final_model": True,
+            "data": BASE["data"] | {"normalise_features": True},
+            "sample_rate": 1.0,
+            "batch_size": None,
+        },
         {"schedule": [{"at": 1, "noise_multiplier": 3.0}]},
         {"augmentation": {"times": 2}},
+        {"sampler": "random-allocation"},
+        {"records_per_user": 2},
     )
     for other in clashing:
-        with pytest.raises(ArtifactError):
+        with pytest.raises(ArtifactError, match="spread goes with"):
             configured(spread=WIDE, **other)
     for wrong in ({"pool": 31}, {"pool": 2, "each_label": True}):
         lonely = records(small.features, classes=4)

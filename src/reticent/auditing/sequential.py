@@ -115,7 +115,7 @@ def audit_claim_sequential(
         confidence: in (0, 1).
 
     Raises:
-        ParameterError: canaries of one run, which all come at once; or another rule.
+        ParameterError: the scores are not of a run each, or another rule.
     """
     _refuse_at_once(scores)
     needed = -np.log(1.0 - checks.open_fraction(confidence=confidence))

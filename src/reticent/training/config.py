@@ -297,8 +297,10 @@ class TrainConfig(Closed):
         views, normalised = self.augmentation is not None, self.clipping is Clipping.NORMALISE
         if self.spread is not None and (views or normalised or self.schedule or self.final_model):
             raise ValueError("spread goes with no augmentation, clipping: normalise, schedule or final_model")
-        if self.spread is not None and (self.sampler.name != "poisson" or (self.records_per_user or 1) > 1):
-            raise ValueError("spread goes with poisson batches and one record of a person")
+        if self.spread is not None and not (self.sampler.independent and (self.records_per_user or 1) == 1):
+            raise ValueError(
+                "spread goes with batches by independent coins (sampler: poisson) and one record of a person"
+            )
         return self
 
     @model_validator(mode="after")
