@@ -100,7 +100,8 @@ class MatrixMechanism(Mechanism):
         if self.participations != 1:
             raise ParameterError("participations", self.participations, "left out where records are drawn", shown=False)
         if self.bins is not None and (self.sample_rate < 1.0 or self.separation != 1):
-            raise ParameterError("bins", self.bins, "given without sample_rate and separation", shown=False)
+            name = "sample_rate" if self.sample_rate < 1.0 else "separation"
+            raise ParameterError(name, getattr(self, name), "left out where bins are given")
         width = strategies.bandwidth(self._strategy)
         if width > drawn:
             wanted = f"at least {width}, the bands of the strategy: no amplification is proven for fewer"
@@ -228,8 +229,8 @@ def _in_one_of(bins: int, noise: float) -> DPSGD:
 def read_strategy(path: Path, steps: int | None = None) -> str:
     """A strategy from a file, .npy or comma-separated text: a lower triangular matrix, or one row of coefficients.
 
-    A Toeplitz matrix of as many rows as there are steps is read as its coefficients. A sparse matrix, .npz as
-    ``scipy.sparse.save_npz`` writes it, and any other of more than 128 rows are read as their bands and column norms.
+    A Toeplitz matrix of as many rows as there are steps is read as its coefficients. Another sparse matrix, .npz as
+    ``scipy.sparse.save_npz`` writes it, and another of more than 128 rows are read as their bands and column norms.
 
     Args:
         path: of the file.
@@ -251,7 +252,7 @@ def read_strategy(path: Path, steps: int | None = None) -> str:
             case _:
                 values = np.loadtxt(path, delimiter=",", ndmin=2)
     except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
-        wanted = f"a readable .npy, .npz or .csv file ({type(error).__name__})"
+        wanted = f"a readable .npy or .csv file, or the .npz of a sparse matrix ({type(error).__name__})"
         raise ParameterError("strategy_file", str(path), wanted) from None
     if sparse.issparse(values):
         return _sparse(sparse.coo_array(values), path, steps)
@@ -279,6 +280,11 @@ def _sparse(found: Any, path: Path, steps: int | None) -> str:
     if not square or np.any(rows < columns) or np.count_nonzero(rows == columns) < found.shape[0]:
         wanted = "a lower triangular matrix with a row for each step, and no zeros on its diagonal"
         raise ParameterError("strategy_file", str(path), wanted)
+    below = np.bincount(rows - columns)
+    first = found.tocsc()[:, [0]].toarray()[: len(below), 0]
+    whole = steps is not None and np.all((below == 0) | (below == steps - np.arange(len(below))))
+    if whole and len(below) <= strategies.MOST_ENTRIES and np.array_equal(found.data, first[rows - columns]):
+        return _coefficients(first)
     norms = np.sqrt(np.bincount(columns, found.data**2, found.shape[0]))
     return strategies.banded(int(np.max(rows - columns)) + 1, norms)
 

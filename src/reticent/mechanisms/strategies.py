@@ -20,7 +20,8 @@ NAMES = ("identity", "prefix", "square-root", "bisr", "tree")
 _CGD = "lambda-cgd="
 _BANDED = "banded="
 _LARGEST_DENSE = 2048
-_MOST_ENTRIES = 10_000
+MOST_ENTRIES = 10_000
+"""So many numbers a strategy may have that is stated by them."""
 _LONGEST = 400_000
 _HELD = 9
 """Arrays that are held at once weigh as many passes over one."""
@@ -182,8 +183,8 @@ def _numbers(text: str) -> np.ndarray:
 
 
 def _usable(values: np.ndarray, text: str) -> np.ndarray:
-    if values.size > _MOST_ENTRIES or not np.all(np.isfinite(values)) or values.flat[0] == 0.0:
-        raise ParameterError("strategy", text[:60], f"at most {_MOST_ENTRIES} finite numbers, the first not 0")
+    if values.size > MOST_ENTRIES or not np.all(np.isfinite(values)) or values.flat[0] == 0.0:
+        raise ParameterError("strategy", text[:60], f"at most {MOST_ENTRIES} finite numbers, the first not 0")
     if np.max(np.abs(values)) > 1e12:
         raise ParameterError("strategy", text[:60], "numbers of at most 1e12")
     return values
@@ -250,7 +251,7 @@ def banded(bands: int, norms: np.ndarray) -> str:
             low, high, many = min(low, norm), max(high, norm), many + 1
         return [*found, (high, many)]
 
-    least = bisect_left(range(60), True, key=lambda tenths: len(runs(tenths)) <= _MOST_ENTRIES)
+    least = bisect_left(range(60), True, key=lambda tenths: len(runs(tenths)) <= MOST_ENTRIES)
     return f"{_BANDED}{bands}:" + ",".join(f"{float(norm)!r}x{many}" for norm, many in runs(least))
 
 

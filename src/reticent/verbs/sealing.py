@@ -92,7 +92,8 @@ class Planned(Request):
         for name in sorted({*found.audit, *asked_for.audit}):
             planned, now = found.audit.get(name), asked_for.audit.get(name)
             if planned != now:
-                raise ParameterError(name, now, f"{planned!r}, as the sealed plan {self.plan} says")
+                wanted = "left out" if planned is None else repr(planned)
+                raise ParameterError(name, now, f"{wanted}, as the sealed plan {self.plan} says")
         return found, False
 
 

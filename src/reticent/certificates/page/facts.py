@@ -38,7 +38,7 @@ def facts(certificate: Certificate) -> list[tuple[str, Fact]]:
         for key, label in _labels(part):
             if part.get(key) is not None:
                 named = label if key == "unit" else words.of_clients(certificate, label)
-                often = part.get("uses_per_epoch") or 1 if key == "batch_size" else 1
+                often = part.get("uses_per_epoch") or 1 if key in ("batch_size", "sample_rate") else 1
                 value = Message(f"word.{part[key]}") if key == "unit" else _plain(part[key] * often)
                 found.append((before, (named, value)))
     return found + [("", one) for one in (*_cited(certificate), *_of_the_ledger(certificate))]
