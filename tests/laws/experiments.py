@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, reduce
 from itertools import product
 
 import numpy as np
@@ -45,16 +46,10 @@ class Experiment:
         """Sums of whole batches, one coordinate each step, with normal noise in each."""
         far = max(abs(x) for law in (absent, present) for mean in law for x in mean)
         x = np.linspace(-far - reach * noise, far + reach * noise, cells)
-        dx = x[1] - x[0]
+        step = cache(lambda mean: norm.pdf(x, mean, noise) * (x[1] - x[0]))
 
         def law(sums: Sums) -> np.ndarray:
-            total = np.zeros(())
-            for mean, weight in sums.items():
-                joint = np.array(weight)
-                for one in mean:
-                    joint = np.multiply.outer(joint, norm.pdf(x, one, noise) * dx)
-                total = total + joint
-            return np.ravel(total)
+            return np.ravel(sum(weight * reduce(np.multiply.outer, map(step, mean)) for mean, weight in sums.items()))
 
         return cls(law(absent), law(present))
 
