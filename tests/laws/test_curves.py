@@ -11,6 +11,7 @@ from reticent.kernel.curves import Subsampled, TradeOff, symmetrised
 from reticent.testing import laws
 from tests.laws.curves import COMPOUND, CURVES, LATER, SIMPLE, chords, tangents
 
+
 def _named(curves: dict[str, TradeOff]) -> list:
     return [pytest.param(name, marks=pytest.mark.slow if name in LATER else ()) for name in curves]
 
