@@ -476,7 +476,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def is_made(page: PurePath) -> bool:
     """Whether this page is made when the site is built."""
-    return any(page.as_posix().endswith(f"docs/{name}") for name in PAGES)
+    return page.as_posix().endswith(tuple(f"docs/{name}" for name in PAGES))
 
 
 def write(folder: Path) -> None:

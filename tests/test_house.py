@@ -107,11 +107,11 @@ def private_uses(path: Path) -> Iterator[str]:
             yield from (word for word in words if is_private(word.rpartition(".")[2]))
 
 
+ISINSTANCE = re.compile(r"(?<!\.)\bisinstance(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))")
+
+
 def isinstance_of(path: Path, names: set[str]) -> int:
-    if "isinstance" not in words(path) or names.isdisjoint(words(path)):
-        return 0
-    calls = (n for n in nodes(path) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "isinstance")
-    return sum(1 for call in calls if {n.id for n in ast.walk(call) if isinstance(n, ast.Name)} & names)
+    return sum(not names.isdisjoint(re.findall(r"(?<!\.)\b\w+", call)) for call in ISINSTANCE.findall(text_of(path)))
 
 
 def mechanisms() -> set[str]:

@@ -33,6 +33,7 @@ from reticent.kernel.proofs.references import Paper, Theorem, add_paper
 from reticent.kernel.registry import Registry, described, parameters_of
 from reticent.mechanisms import Laplace
 from tests.cli.calling import run
+from tests.conftest import forget
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +297,7 @@ def test_parameters_come_from_fields() -> None:
 
 
 def test_the_relaxed_attacker_composes_the_worst_case_once(capsys) -> None:
-    compose.cache_clear()
+    forget()
     words = "risk dpsgd --noise-multiplier 6 --sample-rate 0.2 --steps 100 --adversary relaxed"  # others have its sign
     said(capsys, *words.split(" "))
     assert compose.cache_info().misses == 1

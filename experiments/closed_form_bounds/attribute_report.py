@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from reticent.adversaries.attribute.adversary import Attribute
+from reticent.adversaries.attribute.cases import case_of
 from reticent.adversaries.membership import Membership
 from reticent.kernel.adversaries.base import Method
 from reticent.kernel.mechanisms import DPSGD
@@ -80,13 +81,14 @@ def _security(run: dict, epoch: dict) -> dict[str, float]:
         published_squared_change=epoch["batch_squared_change"]["exact"],
         noise_multiplier=noise,
     )
-    answers = {
-        "membership": Membership().assess(mechanism, Neighbouring.REPLACE, Method.EXACT),
-        "published_exact": Attribute(record).assess(mechanism, method=Method.PUBLISHED),
-        "audit_clt": Attribute(record).assess(mechanism, method=Method.CLT),
-        "audit_proven": Attribute(record).assess(mechanism, method=Method.PROVEN),
+    case = case_of(record, mechanism)
+    curves = {
+        "membership": Membership().assess(mechanism, Neighbouring.REPLACE, Method.EXACT).curve,
+        "published_exact": case.published(),
+        "audit_clt": case.clt(),
+        "audit_proven": Attribute(record).assess(mechanism, method=Method.PROVEN).curve,
     }
-    found = {name: 1.0 - float(answer.curve.delta(0.0)) for name, answer in answers.items()}
+    found = {name: 1.0 - float(curve.delta(0.0)) for name, curve in curves.items()}
     mu = rate * math.sqrt(epoch["batch_squared_change"]["centroid"]) / noise
     return {**found, "published_centroid": math.erfc(mu / (2.0 * math.sqrt(2.0)))}
 

@@ -32,6 +32,8 @@ from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.kernel.pairs import Neighbouring
 from reticent.mechanisms import RandomisedResponse
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 RUN = DPSGD(1.0, 0.01, 1000)
 TARGETS = [
     Advantage(0.1),

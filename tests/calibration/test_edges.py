@@ -77,6 +77,15 @@ HIDDEN = some(
 )
 
 
+@pytest.mark.parametrize("who", [Relaxed(), pytest.param(Mixed(0.5), marks=pytest.mark.slow)], ids=str)
+def test_nobody_needs_more_noise_than_the_worst_case(who: Adversary) -> None:
+    target = EpsilonAtDelta(2.0, 1e-11)
+    answer, told = (calibrate(LONG, NoiseMultiplier(), target, one) for one in (who, WorstCase()))
+    assert answer.value <= told.value
+    assert target.met_by(target.of(who.assess(answer.mechanism, Neighbouring.ADD_REMOVE)).value)
+
+
+@pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize(("release", "unknown", "target", "who"), [*FAR, *HIDDEN], ids=str)
 def test_the_edge_is_where_it_is_said_to_be(
     release: Mechanism, unknown: Unknown, target: Target, who: Adversary
@@ -90,11 +99,3 @@ def test_the_edge_is_where_it_is_said_to_be(
     beside = answer.value + 1 if unknown.whole else answer.value * math.exp(sign * 2.0 * answer.slack)
     missed = who.assess(unknown.put(release, beside), answer.neighbouring, answer.method)
     assert not target.met_by(target.of(missed).value)
-
-
-@pytest.mark.parametrize("who", [Relaxed(), pytest.param(Mixed(0.5), marks=pytest.mark.slow)], ids=str)
-def test_nobody_needs_more_noise_than_the_worst_case(who: Adversary) -> None:
-    target = EpsilonAtDelta(2.0, 1e-11)
-    answer, told = (calibrate(LONG, NoiseMultiplier(), target, one) for one in (who, WorstCase()))
-    assert answer.value <= told.value
-    assert target.met_by(target.of(who.assess(answer.mechanism, Neighbouring.ADD_REMOVE)).value)

@@ -12,6 +12,8 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.pairs import Neighbouring
 from tests.cli.calling import run
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 RUN = rt.Gaussian(4.0)
 
 

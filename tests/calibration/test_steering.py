@@ -88,6 +88,7 @@ def test_few_answers_are_certified(
         assert not target.met_by(target.of(who.assess(louder, relation)).value)
 
 
+@pytest.mark.usefixtures("coarse")  # this one and all that follow
 def test_steps_of_a_lattice_are_steered(certified: list[object]) -> None:
     """The last number of steps that meets the target, and the first that does not, are all that is certified."""
     target = EpsilonAtDelta(1.5, 1e-5)

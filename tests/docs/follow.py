@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
@@ -35,6 +35,11 @@ EXIT = re.compile(r"# exit code (\d)")
 PRINTS = re.compile(r"\bprints\b[^\n]*\s*\Z")
 PROGRAMS = {"reticent": [sys.executable, "-m", "reticent"], "python": [sys.executable]}
 """As they are called; ``reticent`` answers in this process, unless it goes on behind others. Programs share no seed."""
+
+
+def each_page(some: Iterable[Path]) -> pytest.MarkDecorator:
+    """A test of each of them, with its place for a name."""
+    return pytest.mark.parametrize("page", some, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 @cache

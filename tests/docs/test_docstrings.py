@@ -10,6 +10,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import ModuleType
 
 import pytest
@@ -21,13 +22,11 @@ OPTIONAL = ("reticent.training.cipher_triton", "reticent.watching.huggingface", 
 """Modules whose libraries `make check` does not install."""
 
 
-def modules() -> Iterator[ModuleType]:
-    for found in pkgutil.walk_packages(reticent.__path__, "reticent."):
-        if found.name not in OPTIONAL and not any(part.startswith("_") for part in found.name.split(".")):
-            yield importlib.import_module(found.name)
-
-
-MODULES = list(modules())
+@cache
+def modules() -> list[ModuleType]:
+    found = [module.name for module in pkgutil.walk_packages(reticent.__path__, "reticent.")]
+    public = (name for name in found if not any(part.startswith("_") for part in name.split(".")))
+    return [importlib.import_module(name) for name in public if name not in OPTIONAL]
 
 
 def public(module: ModuleType) -> Iterator[tuple[str, object]]:
@@ -63,13 +62,13 @@ Checked = Iterator[tuple[str, bool]]
 
 
 def documented() -> Checked:
-    for module in MODULES:
+    for module in modules():
         for name, value in public(module):
             yield f"{module.__name__}.{name}", len(documentation(module, name, value)) >= 12
 
 
 def fields_named() -> Checked:
-    for module in MODULES:
+    for module in modules():
         for name, kind in public(module):
             if inspect.isclass(kind) and is_dataclass(kind):
                 text = " ".join(inspect.getdoc(each) or "" for each in kind.__mro__ if each is not object)
@@ -82,7 +81,7 @@ def fields_named() -> Checked:
 def errors_named() -> Checked:
     """Errors of ours that a public function raises in its own body. (The text of a verb is its help.)"""
     ours = {each.__name__ for each in _below(ReticentError)}
-    for module in MODULES:
+    for module in modules():
         if not module.__name__.startswith("reticent.cli"):
             for scope, function in _functions(ast.parse(inspect.getsource(module))):
                 said = _words(ast.get_docstring(function) or "")
@@ -139,7 +138,7 @@ def test_names_of_the_front_door_say_what_they_take(name: str) -> None:
 @pytest.mark.docs
 def test_examples_in_docstrings_run() -> None:
     tried = 0
-    for module in MODULES:
+    for module in modules():
         result = doctest.testmod(module)
         assert result.failed == 0, module.__name__
         tried += result.attempted

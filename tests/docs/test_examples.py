@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reticent.cli import main
-from tests.docs.follow import BLOCK, PAGES, ROOT, follow
+from tests.docs.follow import BLOCK, PAGES, ROOT, each_page, follow
 from tests.docs.test_howtos import LONG, SHORT
 
 FOLLOWED = [ROOT / "docs" / page for page in SHORT | LONG]
@@ -22,15 +22,13 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:opacus", "ignore:Full backward hook:UserWarning")
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page not in FOLLOWED], ids=lambda p: str(p.relative_to(ROOT))
-)
+@each_page([page for page in PAGES if page not in FOLLOWED])
 def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     """Each block runs; a text block after a line that ends with "prints" is what the block before printed."""
     follow(page, tmp_path, languages=("python", "text"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@each_page(PAGES)
 def test_commands_answer(page: Path, capsys, monkeypatch) -> None:
     """Lines ``$ reticent risk|calibrate|compare ...`` in console blocks; training and audits are tested elsewhere.
 

@@ -15,7 +15,7 @@ import pytest
 from reticent.cli import app
 from reticent.kernel.proofs.references import ERRATA, PAPERS, THEOREMS
 from tests.docs import follow
-from tests.docs.follow import BLOCK, ROOT, generate_reference, pages, text_of
+from tests.docs.follow import BLOCK, ROOT, each_page, generate_reference, pages, text_of
 
 PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *follow.PAGES, *follow.MADE]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -32,7 +32,6 @@ INNER = {("reticent", "_check"), ("reticent.kernel.registry", "described"), ("re
 """What a new mechanism or attacker needs from the inside; docs/development/extending.md."""
 
 pytestmark = pytest.mark.docs
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def prose(page: Path) -> str:
@@ -139,18 +138,18 @@ def imported(page: Path) -> Iterator[tuple[str, str]]:
                     yield from ((node.module or "", name.name) for name in node.names)
 
 
-@each_page
+@each_page(PAGES)
 def test_links_and_anchors_lead_somewhere(page: Path) -> None:
     assert not list(broken_links(page))
 
 
-@each_page
+@each_page(PAGES)
 def test_files_names_and_keys_are_there(page: Path) -> None:
     text = text_of(page)
     assert not [*missing_files(text), *unknown_keys(text), *unknown_names(text)]
 
 
-@each_page
+@each_page(PAGES)
 def test_verbs_and_options_are_there(page: Path) -> None:
     assert not list(unknown_options(page))
 

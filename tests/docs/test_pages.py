@@ -13,12 +13,6 @@ from reticent.kernel.proofs.references import ERRATA, PAPERS, THEOREMS
 from tests.docs.follow import ROOT, pages, text_of
 
 FOLDERS = ("src", "tests", "docs", "experiments", "benchmarks")
-TEXTS = [
-    path
-    for folder in FOLDERS
-    for path in sorted((ROOT / folder).rglob("*"))
-    if path.suffix in {".py", ".md"} and path != Path(__file__) and not pages.is_made(path)
-]
 KEY = re.compile(rf"\b({'|'.join(PAPERS)}):([BGR]\d+)\b")
 ALONE = re.compile(
     r"\b(?:[Ee]rrat(?:a|um)|[Dd]igest),? \(?(?:[A-Z]\d|\d+\.\d|\d+[a-z]?\b)|\bmath/[a-z]+-(?:digest|errata)"
@@ -60,14 +54,20 @@ def test_the_first_page_has_numbers_of_the_library() -> None:
     assert float(epsilon) == pytest.approx(risk.epsilon_at_delta["1e-05"].value, rel=1e-3, abs=0)
 
 
-def test_every_cited_erratum_is_known() -> None:
-    cited = {(match.group(), path) for path in TEXTS for match in KEY.finditer(path.read_text())}
+@pytest.fixture(scope="module")
+def texts() -> dict[Path, str]:
+    found = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".md"})
+    return {path: path.read_text() for path in found if path != Path(__file__) and not pages.is_made(path)}
+
+
+def test_every_cited_erratum_is_known(texts) -> None:
+    cited = {(match.group(), path) for path, text in texts.items() for match in KEY.finditer(text)}
     assert len(cited) > 90
     assert not {key for key, _ in cited if key not in ERRATA}
 
 
-def test_no_text_points_outside_the_repository() -> None:
-    found = {f"{path}: {m.group()}" for path in TEXTS for m in ALONE.finditer(path.read_text())}
+def test_no_text_points_outside_the_repository(texts) -> None:
+    found = {f"{path}: {m.group()}" for path, text in texts.items() for m in ALONE.finditer(text)}
     assert not found
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from reticent.facts import all_facts
 from reticent.kernel.proofs import CONDITIONS
-from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, links
+from tests.docs.follow import BLOCK, MADE, PAGES, ROOT, each_page, links
 
 DOCS = ROOT / "docs"
 _PARTS = [part["pages"] for part in tomllib.loads((DOCS / "contents.toml").read_text())["part"]]
@@ -42,10 +42,6 @@ HIDDEN = re.compile(r"^ *\$\$$.*?^ *\$\$$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 """Formulas and comments."""
 
 pytestmark = pytest.mark.docs
-
-
-def each_page(pages: list[Path]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("page", pages, ids=lambda path: str(path.relative_to(ROOT)))
 
 
 def in_the_way(path: Path, *kinds: re.Pattern[str]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks import page
 from benchmarks._rows import forget, row_as_text
 from reticent.adversaries.relaxed.dimension import relaxed_in
@@ -16,12 +18,6 @@ def row(median: float, *, met: bool | None) -> dict[str, object]:
     return {"work": "a map", "peer": "theirs", "ratio": ratio, "error": None, "goal": "10 times", "met": met}
 
 
-def shown(monkeypatch, *rows: dict[str, object]) -> str:
-    kept = {"glir": {"measured": "2026-01-01", "load": [0.1, 1.0], "rows": list(rows)}}
-    monkeypatch.setattr(page, "stored_rows", kept.get)
-    return page.text()
-
-
 def test_the_page_shows_every_benchmark_that_is_kept() -> None:
     kept = {path.stem for path in page.RESULTS.glob("*.json")}
     assert kept <= set(page.NAMES)
@@ -30,22 +26,23 @@ def test_the_page_shows_every_benchmark_that_is_kept() -> None:
         assert told.count(f"\n| {name} |") == 1 + len(page.stored_rows(name)["rows"])
 
 
-def test_a_row_shows_its_numbers_and_whether_the_goal_is_met(monkeypatch) -> None:
-    told = shown(monkeypatch, row(1234.5, met=False))
-    assert "| glir | a map | theirs | 617 | 1,234 | 2,469 | 10 times | **no** |" in told
-    assert "| glir | 2026-01-01 | 0.1, 1.0 |" in told
+REACHED = row(8.0, met=True) | {"limit": {"what": "one product", "ratio": 12.5}, "moonshot": 25.0}
 
 
-def test_a_row_without_a_goal_is_neither_met_nor_missed(monkeypatch) -> None:
-    assert "| 10 times | no goal |" in shown(monkeypatch, row(8.0, met=None))
-    assert "no goal" in row_as_text(row(8.0, met=None))
-
-
-def test_limit_and_moonshot_stand_beside_what_was_reached(monkeypatch) -> None:
-    reached = row(8.0, met=True) | {"limit": {"what": "one product", "ratio": 12.5}, "moonshot": 25.0}
-    told = shown(monkeypatch, reached, row(8.0, met=True))
-    assert "| 10 times | yes | 12.5 | **25** |" in told
-    assert told.count("one product") == 1
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ([row(1234.5, met=False)], ["| glir | a map | theirs | 617 | 1,234 | 2,469 | 10 times | **no** |"]),
+        ([row(8.0, met=None)], ["| 10 times | no goal |", "| glir | 2026-01-01 | 0.1, 1.0 |"]),
+        ([REACHED, row(8.0, met=True)], ["| 10 times | yes | 12.5 | **25** |", "one product"]),
+    ],
+    ids=["missed", "without a goal", "limit and moonshot"],
+)
+def test_a_row_shows_its_numbers_and_how_they_stand(monkeypatch, rows, lines) -> None:
+    kept = {"glir": {"measured": "2026-01-01", "load": [0.1, 1.0], "rows": rows}}
+    monkeypatch.setattr(page, "stored_rows", kept.get)
+    assert [page.text().count(line) for line in lines] == [1] * len(lines)
+    assert ("no goal" in row_as_text(rows[0])) == (rows[0]["met"] is None)
 
 
 def test_what_is_timed_again_is_computed_again() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, reduce
 from itertools import product
 
 import numpy as np
@@ -45,16 +46,10 @@ class Experiment:
         """Sums of whole batches, one coordinate each step, with normal noise in each."""
         far = max(abs(x) for law in (absent, present) for mean in law for x in mean)
         x = np.linspace(-far - reach * noise, far + reach * noise, cells)
-        dx = x[1] - x[0]
+        step = cache(lambda mean: norm.pdf(x, mean, noise) * (x[1] - x[0]))
 
         def law(sums: Sums) -> np.ndarray:
-            total = np.zeros(())
-            for mean, weight in sums.items():
-                joint = np.array(weight)
-                for one in mean:
-                    joint = np.multiply.outer(joint, norm.pdf(x, one, noise) * dx)
-                total = total + joint
-            return np.ravel(total)
+            return np.ravel(sum(weight * reduce(np.multiply.outer, map(step, mean)) for mean, weight in sums.items()))
 
         return cls(law(absent), law(present))
 
@@ -86,10 +81,10 @@ def experiment_of(pair: Pair) -> Experiment:
         case AntipodalGaussianPair():
             p = pair.sample_rate
             laws = [{(0.0,): 1.0 - p, (sign,): p} for sign in (-1.0, 1.0)]
-            return Experiment.noisy(*laws, pair.noise_multiplier, 400_001)
+            return Experiment.noisy(*laws, pair.noise_multiplier, 100_001)
         case GaussianPair():
             moved = {(0.0,): 1.0 - pair.sample_rate, (pair.shift,): pair.sample_rate}
-            return Experiment.noisy({(0.0,): 1.0}, moved, pair.noise_multiplier, 400_001)
+            return Experiment.noisy({(0.0,): 1.0}, moved, pair.noise_multiplier, 100_001)
         case WholeUserGaussianPair():
             counts = range(pair.records + 1)
             masses = binom.pmf(counts, pair.records, pair.rate)
@@ -97,10 +92,10 @@ def experiment_of(pair: Pair) -> Experiment:
                 {(sign * k,): float(mass) for k, mass in zip(counts, masses, strict=True)} for sign in (1.0, -1.0)
             )
             return Experiment.noisy(
-                absent if pair.antipodal else {(0.0,): 1.0}, present, pair.noise_multiplier, 200_001
+                absent if pair.antipodal else {(0.0,): 1.0}, present, pair.noise_multiplier, 100_001
             )
         case LaplacePair():
-            x = pair.noise_multiplier * np.linspace(-40.0, 40.0, 400_001) + 0.5 * pair.shift
+            x = pair.noise_multiplier * np.linspace(-40.0, 40.0, 100_001) + 0.5 * pair.shift
             absent, moved = (np.exp(-np.abs(x - m) / pair.noise_multiplier) for m in (0.0, pair.shift))
             present = (1.0 - pair.sample_rate) * absent / absent.sum() + pair.sample_rate * moved / moved.sum()
             return Experiment(absent / absent.sum(), present)

@@ -43,7 +43,7 @@ def run_of(sampler: Sampler, steps: int = 10) -> DPSGD:
 BY_NAME = [kind for kind in SAMPLERS.values() if not needed(kind)]
 """Samplers of which a name says all."""
 
-RUN = DPSGD(1.5, 0.02, 60, num_parameters=7)
+RUN = DPSGD(2.0, 0.1, 12, num_parameters=7)
 RUNS = [
     DPSGD(2.0, 0.2, 10, batch_size=4, dataset_size=20, num_parameters=30, sampler=full(k)) for k in SAMPLERS.values()
 ]

@@ -120,10 +120,8 @@ class Split(Route):
             NumericalError: large losses are not rare, or a lattice cannot follow.
         """
         (step,) = steps
-        small, lattice = (
-            Within(step.curve, _boundary(step.curve, step.count, self.room)),
-            Lattice(self.width, self.points),
-        )
+        small = Within(step.curve, _boundary(step.curve, step.count, self.room))
+        lattice = Lattice(self.width, self.points)
         large, most = Step(CurvePair(Outside(small)), step.count), most_large(small, step.count, self.failed)
         above = _staged(Lattice.above, lattice, small, step.count)
         below = _staged(Lattice.below, lattice, small, step.count - most)

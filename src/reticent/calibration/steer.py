@@ -26,10 +26,8 @@ from reticent.kernel.pairs import Neighbouring
 
 _LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
 _OF_THE_BEST = 0.6  # mu of one run, of that of the best, about
-_USUAL_RUNS, _PER_LOG_RUNS = (
-    10.0,
-    0.15,
-)  # where the number of runs is looked for first, and how log mu grows with its log
+_USUAL_RUNS = 10.0  # where the number of runs is looked for first
+_PER_LOG_RUNS = 0.15  # how log mu grows with its log
 
 Estimate = Callable[[float], float]
 """From a value of the unknown to log(equivalent mu)."""

@@ -76,20 +76,24 @@ def rate(**kwargs: Any) -> float:
     return _number(kwargs, "a number in (0, 1]", lambda x: 0.0 < x <= 1.0)
 
 
+def _whole(kwargs: dict[str, Any], least: int) -> int:
+    name, value = _one(kwargs)
+    if type(value) is int and value >= least:  # nearly always
+        return value
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < least:
+        raise ParameterError(name, value, f"a whole number >= {least}")
+    return int(value)
+
+
 def count(**kwargs: Any) -> int:
     """A whole number >= 1, and at most 1e15: whole numbers beyond are not exact in floating point.
 
     Raises:
         ParameterError: it is none.
     """
-    name, value = _one(kwargs)
-    if type(value) is int and 1 <= value <= _LARGEST_COUNT:
-        return value
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 1:
-        raise ParameterError(name, value, "a whole number >= 1")
-    if int(value) > _LARGEST_COUNT:
-        raise ParameterError(name, value, f"a whole number from 1 to {_LARGEST_COUNT:.0e}")
-    return int(value)
+    if (value := _whole(kwargs, 1)) > _LARGEST_COUNT:
+        raise ParameterError(*_one(kwargs), f"a whole number from 1 to {_LARGEST_COUNT:.0e}")
+    return value
 
 
 def seed(**kwargs: Any) -> int:
@@ -98,10 +102,7 @@ def seed(**kwargs: Any) -> int:
     Raises:
         ParameterError: it is none.
     """
-    name, value = _one(kwargs)
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 0:
-        raise ParameterError(name, value, "a whole number >= 0")
-    return int(value)
+    return _whole(kwargs, 0)
 
 
 def member(kind: type[Choice], **kwargs: Any) -> Choice:

@@ -33,7 +33,8 @@ def attached(
         if name not in where:
             from reticent.kernel.text import did_you_mean
 
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{did_you_mean(name, names)}")
+            hint = "" if name.startswith("_") else did_you_mean(name, names)  # programs ask for those
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         with around(name) if around else nullcontext():
             found = getattr(import_module(where[name]), name)
         setattr(module, name, found)

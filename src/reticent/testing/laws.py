@@ -205,7 +205,7 @@ def curve(one: TradeOff, rng: np.random.Generator) -> None:
         rng: where it is asked.
     """
     log_alpha = np.sort(np.append(rng.uniform(-690.0, -1e-9, 10), np.log(rng.uniform(1e-6, 1.0 - 1e-9, 10))))
-    ratio = np.sort(np.append(rng.uniform(-20.0, 20.0, 10), 10.0 ** rng.uniform(-9.0, 0.0, 10)))
+    ratio = np.sort(np.concatenate([[0.0], rng.uniform(-20.0, 20.0, 10), 10.0 ** rng.uniform(-9.0, 0.0, 10)]))
     rates(one, log_alpha)
     convex(one, log_alpha, rng.uniform(0.01, 0.99))
     thresholds(one, ratio)

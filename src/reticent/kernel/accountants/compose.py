@@ -272,7 +272,7 @@ class CurveWhenRead(TradeOff):
 
     def __init__(self, advantage: float | None, release: Composed, *, pessimistic: bool) -> None:
         self.advantage, self._release, self._pessimistic = advantage, release, pessimistic
-        self._powers: dict[float, float | None] = {}
+        self._power = lru_cache(_REMEMBERED)(self._log_power)
 
     @property
     def composed(self) -> TradeOff:
@@ -303,12 +303,7 @@ class CurveWhenRead(TradeOff):
         coarse = self.composed.log_power(log_alpha)
         if np.size(log_alpha) > 1:
             return coarse
-        place = float(np.ravel(log_alpha)[0])
-        if place not in self._powers:
-            if len(self._powers) >= _REMEMBERED:
-                self._powers.clear()
-            self._powers[place] = self._log_power(place)
-        return self._closer(coarse, self._powers[place])
+        return self._closer(coarse, self._power(float(np.ravel(log_alpha)[0])))
 
     def _closer(self, coarse: np.ndarray, fine: float | None) -> np.ndarray:
         if fine is None:
