@@ -124,8 +124,9 @@ def _chained(one: TradeOff, pair: AllocatedPersonPair) -> TradeOff:
     if records > _LONGEST or not isinstance(one, Polygon):
         return told
     found = one
-    for _ in range(records - 1):
-        found = chained(found, one)
+    for digit in f"{records:b}"[1:]:
+        found = chained(found, found)
+        found = chained(found, one) if digit == "1" else found
     return strictest([chained(found.reversed, found) if pair.replaced else found, told])
 
 
