@@ -124,7 +124,7 @@ def test_rates_within_a_cell_are_means() -> None:
 def test_closer_than_grids_and_within_them(noise: float, bins: int) -> None:
     with np.errstate(under="ignore"):
         law = deltas_of(sum_of(1.0 / noise, bins, [], COARSE, above=True), bins)
-    close, coarse = allocated_transform.resolved(1.0 / noise, bins, law), enclosed(noise, bins, COARSE)
+    close, coarse = allocated_transform.resolved(1.0 / noise, bins, law), enclosed(noise, bins, COARSE, [])
     assert close is not None
     low, high = advantage(close[1]), advantage(close[0])
     assert 0.0 < high - low < 2e-7 * high

@@ -172,17 +172,13 @@ def _coarse(noise_multiplier: float, bins: int, windows: list[Window]) -> Law:
         return sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
 
 
-def enclosed(
-    noise_multiplier: float, bins: int, effort: Effort, windows: list[Window] | None = None
-) -> tuple[Polygon, Polygon]:
+def enclosed(noise_multiplier: float, bins: int, effort: Effort, windows: list[Window]) -> tuple[Polygon, Polygon]:
     """Both curves on grids.
 
     Args:
         effort: how fine the grids are.
-        windows: where the sums are; None finds them.
+        windows: where the sums are; where there are none, they are found.
     """
-    if windows is None:
-        _coarse(noise_multiplier, bins, windows := [])
     with np.errstate(under="ignore"):
         above = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=True)
         below = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=False)
