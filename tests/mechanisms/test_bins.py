@@ -5,7 +5,7 @@ Theorem: RETICENT:binned-allocation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -20,11 +20,18 @@ from reticent.kernel.pairs import Neighbouring
 from reticent.mechanisms import MatrixMechanism
 from reticent.samplers import AllocatedOnce
 from tests.mechanisms.strategies import rows
+from tests.pairs.allocation import coarse_grids
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 EPSILONS = np.array([0.0, 0.3, 1.0])
 Contributes = Callable[[int, np.ndarray], np.ndarray]
 """What the record adds in a step, given all that was released before: shape (samples, dimension), length at most 1."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _grids() -> Iterator[None]:
+    with coarse_grids():
+        yield
 
 
 def constant(step: int, past: np.ndarray) -> np.ndarray:

@@ -135,7 +135,7 @@ def test_the_inverse_of_banded_roots_never_increases(bands: int) -> None:
     assert strategies.matrix(strategies.Strategy("bisr", bands, 200))[:, 0] == pytest.approx(c, rel=1e-9, abs=0)
 
 
-@pytest.mark.parametrize("bands", [4, 1000, 50_000])
+@pytest.mark.parametrize("bands", [1000, 50_000])
 def test_a_hundred_thousand_steps(bands: int) -> None:
     claimed = strategies.sensitivity(strategies.Strategy("bisr", bands, 100_000), 100, 1000)
     root = np.append(1.0, -np.cumprod(np.append(0.5, 1.0 - 1.5 / np.arange(2, bands))))  # another recursion

@@ -1,12 +1,28 @@
-"""One epoch of random allocation by two computations that share no code with the library."""
+"""One epoch of random allocation by computations that share no code with the library; and grids that cost less."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 
 import numpy as np
+import pytest
 from scipy.stats import norm
+
+from reticent.pairs.allocated_sum import COARSE
+from tests.conftest import forget
+
+
+@contextmanager
+def coarse_grids() -> Iterator[None]:
+    """Where no width is the point: enclosures are as valid, and as narrow but for their tails."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reticent.pairs.random_allocation.MEDIUM", COARSE)
+        forget()
+        yield
+    forget()
 
 
 def by_contour(noise: float, bins: int, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

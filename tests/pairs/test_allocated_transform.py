@@ -67,7 +67,7 @@ def test_three_sums_against_a_contour() -> None:
 def test_the_transform_of_a_log_normal(noise: float, origin: float) -> None:
     """Against a sum over the real line, with so many nodes that they follow each turn."""
     found = transform(line_of(1.0 / noise), 0.1, 0.4, 40, origin)
-    z, step = np.linspace(-10.0, 12.0, round(4e5 / noise) + 1, retstep=True)
+    z, step = np.linspace(-10.0, 12.0, round(2e5 / noise) + 1, retstep=True)
     weight, value = norm.pdf(z) * step, np.exp(z / noise - 0.5 / noise**2)
     for n in (0, 13, 39):
         falls = np.exp(-complex(0.1, 0.4 * n) * (value - origin)) * weight

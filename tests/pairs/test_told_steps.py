@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from itertools import product
 from types import SimpleNamespace
 
@@ -27,9 +28,15 @@ from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.pairs import AllocatedPersonPair
 from reticent.pairs.told_steps import squares, told_steps
 from reticent.samplers import AllocatedOnce, RandomAllocation
-from tests.pairs.allocation import games, ratios
+from tests.pairs.allocation import coarse_grids, games, ratios
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _grids() -> Iterator[None]:
+    with coarse_grids():
+        yield
 
 
 def allocated(noise: float = 2.0, steps: int = 20, uses: int | None = None, **more: object) -> DPSGD:
@@ -93,7 +100,7 @@ def test_the_game_itself(
     noise: float, bins: int, theirs: list[float], others: list[float], records: int, relation: Neighbouring
 ) -> None:
     """Draw the steps, draw the noise, compute the ratio: no game is above the bound, and the bound is not far off."""
-    rng, count = np.random.default_rng(3), 40_000
+    rng, count = np.random.default_rng(3), 20_000
     present, absent = (games(rng, count, bins, noise, members) for members in (theirs, others))
     high, low = (ratios(x, noise, theirs) - ratios(x, noise, others) for x in (present, absent))
     run = DPSGD(noise, 1 / bins, bins, sampler=RandomAllocation(), records_per_user=records)
