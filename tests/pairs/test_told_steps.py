@@ -100,7 +100,7 @@ def test_the_game_itself(
     noise: float, bins: int, theirs: list[float], others: list[float], records: int, relation: Neighbouring
 ) -> None:
     """Draw the steps, draw the noise, compute the ratio: no game is above the bound, and the bound is not far off."""
-    rng, count = np.random.default_rng(3), 20_000
+    rng, count = np.random.default_rng(3), 40_000
     present, absent = (games(rng, count, bins, noise, members) for members in (theirs, others))
     high, low = (ratios(x, noise, theirs) - ratios(x, noise, others) for x in (present, absent))
     run = DPSGD(noise, 1 / bins, bins, sampler=RandomAllocation(), records_per_user=records)
