@@ -105,6 +105,7 @@ def test_the_game_itself(
     high, low = (ratios(x, noise, theirs) - ratios(x, noise, others) for x in (present, absent))
     run = DPSGD(noise, 1 / bins, bins, sampler=RandomAllocation(), records_per_user=records)
     bracket = compose(run, relation)
+    assert not bracket.notes  # ends that contradict each other are exchanged
     for epsilon in (0.0, 0.3, 1.0):
         seen = [
             np.mean(high > epsilon) - math.exp(epsilon) * np.mean(low > epsilon),
