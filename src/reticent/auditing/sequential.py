@@ -169,9 +169,7 @@ def _bound(
     _refuse_at_once(scores)
     needed = -np.log(1.0 - checks.open_fraction(confidence=confidence))
 
-    @cache
-    def against(value: float) -> Bets:
-        return Bets.against(member(value))
+    against = cache(lambda value: Bets.against(member(value)))  # asked again for what perfect leakage would give
 
     def end(of: Scores) -> float:
         """The last value below which, and at which, all are refuted: it is too large only if the first true one is."""
@@ -179,9 +177,8 @@ def _bound(
         return max(refuted, default=0.0)
 
     value, fixed = end(scores), fixed_thresholds(rule)
-    ceiling = max(value, end(_perfect(scores, rule)))
+    ceiling, words = max(value, end(_perfect(scores, rule))), "from earlier scores" if rule is None else str(rule)
     at = () if fixed is None else tuple(fixed.ravel().tolist())
-    words = "from earlier scores" if rule is None else str(rule)
     notes = (*notes_on(scores.design), _LOOKS)
     return LowerBound(quantity, value, ceiling, confidence, words, delta, at, cite(THEOREM), notes)
 
@@ -199,9 +196,8 @@ def fixed_thresholds(rule: ThresholdRule | None) -> np.ndarray | None:
             return np.array([[threshold]])
         case Bonferroni(candidates):
             return np.array(candidates)[:, None]
-    raise ParameterError(
-        "rule", str(rule), "given:T or bonferroni:T,.. for a sequential audit: others look at all scores"
-    )
+    wanted = "given:T or bonferroni:T,.. for a sequential audit: others look at all scores"
+    raise ParameterError("rule", str(rule), wanted)
 
 
 def _perfect(scores: Scores, rule: ThresholdRule | None) -> Scores:
