@@ -44,12 +44,14 @@ def test_no_bet_gains_at_any_rates_that_the_claim_allows(mu):
     gains = np.exp(Bets.against(GaussianTradeOff(mu).delta).gains)
     assert gains.min() > 0.0
     alpha = norm.cdf(np.linspace(-9, 9, 401))
-    for power in (norm.cdf(norm.ppf(alpha) + mu), alpha, np.zeros_like(alpha)):
+
+    def most(power: np.ndarray) -> float:
         law = np.stack([(1 - alpha) * (1 - power), (1 - alpha) * power, alpha * (1 - power), alpha * power])
-        assert (gains @ law).max() <= 1.0 + 1e-9
-    better = norm.cdf(norm.ppf(alpha) + mu + 1.0)
-    law = np.stack([(1 - alpha) * (1 - better), (1 - alpha) * better, alpha * (1 - better), alpha * better])
-    assert (gains @ law).max() > (1.05 if mu < 5.0 else 1.0)
+        return (gains @ law).max()
+
+    for power in (norm.cdf(norm.ppf(alpha) + mu), alpha, np.zeros_like(alpha)):
+        assert most(power) <= 1.0 + 1e-9
+    assert most(norm.cdf(norm.ppf(alpha) + mu + 1.0)) > (1.05 if mu < 5.0 else 1.0)
 
 
 @pytest.mark.parametrize("rule", [None, Given(0.5), Bonferroni((0.5, 1.5))])
@@ -89,32 +91,23 @@ def test_thresholds_of_a_pair_come_from_the_pairs_before():
     # Both scores of the third pair lie above whatever the first two say, and between them nothing can lie.
     third = bets.capital(independent([0.0, 2.0, 11.0], [1.0, 3.0, 10.0]))[2]
     assert math.exp(third) == pytest.approx(np.exp(bets.gains[..., 3]).mean(), rel=1e-12, abs=0)
-    assert bets.capital(independent(np.exp(first.member), np.exp(first.non_member)))[-1] == pytest.approx(
-        bets.capital(first)[-1], rel=1e-12
-    )
+    scaled = bets.capital(independent(np.exp(first.member), np.exp(first.non_member)))
+    assert scaled[-1] == pytest.approx(bets.capital(first)[-1], rel=1e-12, abs=0)
 
 
 def test_a_false_claim_is_refuted_early_and_a_verdict_says_after_which_pair():
-    scores = gaussian(np.random.default_rng(3), 2.0, 400, 400)
-    found = audit_claim_sequential(scores, GaussianTradeOff(0.7))
+    claim, scores = GaussianTradeOff(0.7), gaussian(np.random.default_rng(3), 2.0, 400, 400)
+    found = audit_claim_sequential(scores, claim)
     assert found.finding is Finding.INCONSISTENT
     assert 5 < found.stopped_at < 60
     assert found.e_value >= 20.0
     assert f"known after {found.stopped_at} of 400 pairs" in found.reason
-    assert (
-        audit_claim_sequential(
-            independent(scores.member[: found.stopped_at], scores.non_member), GaussianTradeOff(0.7)
-        ).stopped_at
-        == found.stopped_at
-    )
-    short = independent(scores.member[: found.stopped_at - 1], scores.non_member)
-    assert audit_claim_sequential(short, GaussianTradeOff(0.7)).stopped_at is None
+    for seen, stopped in ((found.stopped_at, found.stopped_at), (found.stopped_at - 1, None)):
+        part = independent(scores.member[:seen], scores.non_member)
+        assert audit_claim_sequential(part, claim).stopped_at == stopped
     assert audit_claim_sequential(scores, GaussianTradeOff(2.5)).finding is Finding.CONSISTENT
-    assert (
-        audit_claim_sequential(gaussian(np.random.default_rng(3), 0.0, 400, 400), GaussianTradeOff(0.7)).finding
-        is Finding.NO_POWER
-    )
-    assert audit_claim_sequential(independent([3.0], [1.0]), GaussianTradeOff(0.7)).finding is Finding.NO_POWER
+    for nothing in (gaussian(np.random.default_rng(3), 0.0, 400, 400), independent([3.0], [1.0])):
+        assert audit_claim_sequential(nothing, claim).finding is Finding.NO_POWER
 
 
 def test_bounds_are_below_the_truth_and_not_far():

@@ -43,16 +43,12 @@ def _number(text: object) -> float:
     return float(text)
 
 
-def _log(alpha: float) -> float:
-    return math.log(alpha)
-
-
 def _beta(curve: TradeOff, p: dict[str, float]) -> float:
-    return float(np.exp(curve.log_beta(_log(p["alpha"]))))
+    return float(np.exp(curve.log_beta(math.log(p["alpha"]))))
 
 
 def _power(curve: TradeOff, p: dict[str, float]) -> float:
-    return float(np.exp(curve.log_power(_log(p["alpha"]))))
+    return float(np.exp(curve.log_power(math.log(p["alpha"]))))
 
 
 def _delta(curve: TradeOff, p: dict[str, float]) -> float:
@@ -82,11 +78,8 @@ def _by_mu(kind: Callable[[float], TradeOff]) -> Callable[[dict[str, float]], Tr
     return lambda p: kind(p["mu"])
 
 
-_gaussian, _laplace, _relaxed_laplace = (
-    _by_mu(GaussianTradeOff),
-    _by_mu(LaplaceTradeOff),
-    _by_mu(RelaxedLaplaceTradeOff),
-)
+_gaussian, _laplace = _by_mu(GaussianTradeOff), _by_mu(LaplaceTradeOff)
+_relaxed_laplace = _by_mu(RelaxedLaplaceTradeOff)
 
 
 def _sampled(inner: Callable[[dict[str, float]], TradeOff]) -> Callable[[dict[str, float]], TradeOff]:
@@ -106,11 +99,11 @@ def _mixed(p: dict[str, float]) -> Mixture:
 
 
 def _quantile_above(p: dict[str, float]) -> float:
-    return float(ncx2.quantile(math.log1p(-p["p"]), _log(p["p"]), p["d"], p["lam"]))
+    return float(ncx2.quantile(math.log1p(-p["p"]), math.log(p["p"]), p["d"], p["lam"]))
 
 
 def _quantile_below(p: dict[str, float]) -> float:
-    return float(ncx2.quantile(_log(p["p"]), math.log1p(-p["p"]), p["d"], p["lam"]))
+    return float(ncx2.quantile(math.log(p["p"]), math.log1p(-p["p"]), p["d"], p["lam"]))
 
 
 def _by(measure: Callable[[TradeOff, dict[str, float]], float], curve: Callable[[dict[str, float]], TradeOff]) -> Any:
@@ -145,8 +138,8 @@ _QUANTITIES: dict[tuple[str, str], Callable[[dict[str, float]], float]] = {
     ("F", "power 1-j(alpha)"): _by(_power, _relaxed),
     ("F", "jinv(alpha)"): _by(_beta, _back(_relaxed)),
     ("F", "power 1-jinv(alpha)"): _by(_power, _back(_relaxed)),
-    ("F", "log10 j(alpha)"): lambda p: float(_relaxed(p).log_beta(_log(p["alpha"]))) / _LN10,
-    ("F", "log10 jinv(alpha)"): lambda p: float(_relaxed(p).reversed.log_beta(_log(p["alpha"]))) / _LN10,
+    ("F", "log10 j(alpha)"): lambda p: float(_relaxed(p).log_beta(math.log(p["alpha"]))) / _LN10,
+    ("F", "log10 jinv(alpha)"): lambda p: float(_relaxed(p).reversed.log_beta(math.log(p["alpha"]))) / _LN10,
     ("G", "log10 sf"): lambda p: float(ncx2.log_sf(p["x"], p["d"], p["lam"])) / _LN10,
     ("G", "log10 cdf"): lambda p: float(ncx2.log_cdf(p["x"], p["d"], p["lam"])) / _LN10,
     ("G", "isf"): _quantile_above,
@@ -205,10 +198,10 @@ def test_membership_vector(vector: dict[str, Any]) -> None:
     kind, p = vector["id"].split("_")[0], vector["params"]
     if kind == "thm51":
         curve = MembershipStepTradeOff(float(p["n_eff"]), int(p["d"]), float(p["K"]))
-        measured = float(np.exp(curve.log_beta(_log(float(p["alpha"])))))
+        measured = float(np.exp(curve.log_beta(math.log(float(p["alpha"])))))
     elif kind == "mixgdp":
         mixture = Mixture([GaussianTradeOff(float(mu)) for mu in p["mus"]], [float(w) for w in p["weights"]])
-        measured = float(np.exp(mixture.log_power(_log(float(p["alpha"])))))
+        measured = float(np.exp(mixture.log_power(math.log(float(p["alpha"])))))
     else:
         d, lam, z = float(p["d"]), float(p["lam"]), float(p["z"])
         log = float(ncx2.log_cdf(d + lam + z * math.sqrt(2.0 * (d + 2.0 * lam)), d, lam))

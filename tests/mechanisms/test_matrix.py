@@ -6,7 +6,6 @@ Theorems: RETICENT:participation-sensitivity, RETICENT:block-sampling, DENISOV20
 from __future__ import annotations
 
 import itertools
-import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.mechanisms import MatrixMechanism, strategies
 from tests.laws.experiments import Experiment
+from tests.mechanisms.strategies import read, rows
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -39,10 +39,6 @@ def patterns(steps: int, most: int, separation: int) -> list[tuple[int, ...]]:
             if all(b - a >= separation for a, b in itertools.pairwise(chosen)):
                 found.append(chosen)
     return found
-
-
-def rows(matrix: np.ndarray) -> str:
-    return json.dumps([[float(x) for x in row[: index + 1]] for index, row in enumerate(matrix)])
 
 
 def strategies_of(rng: np.random.Generator, steps: int) -> list[tuple[str, int | None]]:
@@ -139,14 +135,12 @@ def test_the_inverse_of_banded_roots_never_increases(bands: int) -> None:
     assert strategies.matrix(strategies.Strategy("bisr", bands, 200))[:, 0] == pytest.approx(c, rel=1e-9, abs=0)
 
 
-@pytest.mark.parametrize("bands", [4, 1000, 50_000])
+@pytest.mark.parametrize("bands", [1000, 50_000])
 def test_a_hundred_thousand_steps(bands: int) -> None:
     claimed = strategies.sensitivity(strategies.Strategy("bisr", bands, 100_000), 100, 1000)
     root = np.append(1.0, -np.cumprod(np.append(0.5, 1.0 - 1.5 / np.arange(2, bands))))  # another recursion
-    c = np.append(fft.irfft(1.0 / fft.rfft(root * 0.9999 ** np.arange(bands), 2**20)), 0.0)[
-        :100_000
-    ]  # and another division
-    c /= 0.9999 ** np.arange(100_000)
+    damped = fft.irfft(1.0 / fft.rfft(root * 0.9999 ** np.arange(bands), 2**20))  # and another division
+    c = damped[:100_000] / 0.9999 ** np.arange(100_000)
     total = sum(np.append(np.zeros(s), c[: 100_000 - s]) for s in range(0, 100_000, 1000))
     assert claimed.proven == pytest.approx(float(np.linalg.norm(total)), rel=1e-6, abs=0)
     assert claimed.proven < claimed.attained * (1.0 + 1e-6)
@@ -252,14 +246,12 @@ def test_a_strategy_from_a_file(tmp_path: Path) -> None:
     np.save(tmp_path / "c.npy", c)
     np.savetxt(tmp_path / "c.csv", c, delimiter=",")
     for name in ("c.npy", "c.csv"):
-        given = MatrixMechanism.resolved({"noise_multiplier": 1.0, "steps": 3, "strategy_file": str(tmp_path / name)})
-        assert strategies.matrix(strategies.Strategy(given["strategy"], None, 3)) == pytest.approx(c, rel=1e-12, abs=0)
-    np.save(tmp_path / "full.npy", np.ones((3, 3)))
-    np.save(tmp_path / "empty.npy", np.ones(0))
-    np.save(tmp_path / "wide.npy", np.ones((3, 2)))
-    for name in ("full.npy", "missing.npy", "empty.npy", "wide.npy"):
+        asked = strategies.Strategy(read(tmp_path / name, 3), None, 3)
+        assert strategies.matrix(asked) == pytest.approx(c, rel=1e-12, abs=0)
+    for wrong in (np.ones((3, 3)), np.ones(0), np.ones((3, 2)), None):
+        np.save(tmp_path / "c.npy", wrong) if wrong is not None else (tmp_path / "c.npy").unlink()
         with pytest.raises(ParameterError, match="strategy_file"):
-            MatrixMechanism.resolved({"strategy_file": str(tmp_path / name)})
+            read(tmp_path / "c.npy")
 
 
 def test_a_long_strategy_from_a_file_by_its_structure(tmp_path: Path) -> None:
@@ -269,20 +261,20 @@ def test_a_long_strategy_from_a_file_by_its_structure(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "row.csv", matrix[:, :1].T, delimiter=",")
     np.save(tmp_path / "flat.npy", matrix[:, 0])
     for name in ("matrix.npy", "row.csv", "flat.npy"):
-        read = MatrixMechanism.resolved({"steps": 300, "strategy_file": str(tmp_path / name)})["strategy"]
-        run = MatrixMechanism(1.0, 300, read, participations=3, separation=100)
+        text = read(tmp_path / name, 300)
+        run = MatrixMechanism(1.0, 300, text, participations=3, separation=100)
         assert run.sensitivity().proven == pytest.approx(named.sensitivity().proven, rel=1e-12, abs=0)
-        assert MatrixMechanism(1.0, 100_000, read, participations=3, separation=100).sensitivity().proven > 1.0
+        assert MatrixMechanism(1.0, 100_000, text, participations=3, separation=100).sensitivity().proven > 1.0
     for steps in (200, 400):  # what the coefficients are beyond the rows is not known
         with pytest.raises(ParameterError, match="a lower triangular matrix with a row for each step"):
-            MatrixMechanism.resolved({"steps": steps, "strategy_file": str(tmp_path / "matrix.npy")})
+            read(tmp_path / "matrix.npy", steps)
     matrix[250, 10] = 0.5
     np.save(tmp_path / "other.npy", matrix)
-    read = MatrixMechanism.resolved({"steps": 300, "strategy_file": str(tmp_path / "other.npy")})["strategy"]
+    text = read(tmp_path / "other.npy", 300)
     norms = np.linalg.norm(matrix, axis=0)
-    assert MatrixMechanism(1.0, 300, read).sensitivity().proven == pytest.approx(norms.max(), rel=1e-9, abs=0)
+    assert MatrixMechanism(1.0, 300, text).sensitivity().proven == pytest.approx(norms.max(), rel=1e-9, abs=0)
     with pytest.raises(ParameterError, match="separation must be at least 300, the bands"):
-        MatrixMechanism(1.0, 300, read, participations=2, separation=100).sensitivity()
+        MatrixMechanism(1.0, 300, text, participations=2, separation=100).sensitivity()
 
 
 def of_chance(steps: int, bands: int) -> tuple[np.ndarray, sparse.dia_array]:
@@ -297,27 +289,24 @@ def of_chance(steps: int, bands: int) -> tuple[np.ndarray, sparse.dia_array]:
 def test_bands_and_norms_of_a_file_against_every_pattern(most: int, separation: int, tmp_path: Path) -> None:
     held, matrix = of_chance(11, 3)
     sparse.save_npz(tmp_path / "c.npz", matrix)
-    read = MatrixMechanism.resolved({"steps": 11, "strategy_file": str(tmp_path / "c.npz")})["strategy"]
-    run = MatrixMechanism(1.0, 11, read, participations=most, separation=separation)
+    text = read(tmp_path / "c.npz", 11)
+    run = MatrixMechanism(1.0, 11, text, participations=most, separation=separation)
     c = matrix.toarray()
     truth = max(float(np.linalg.norm(c[:, p].sum(axis=1))) for p in patterns(11, most, separation))
     assert run.sensitivity().proven == pytest.approx(truth, rel=1e-9, abs=0)
-    assert strategies.bandwidth(strategies.Strategy(read, None, 11)) == 3
-    assert strategies.column_norms(strategies.Strategy(read, None, 11)) == pytest.approx(
-        np.linalg.norm(held, axis=1), rel=1e-9, abs=0
-    )
+    assert strategies.bandwidth(strategies.Strategy(text, None, 11)) == 3
+    norms = strategies.column_norms(strategies.Strategy(text, None, 11))
+    assert norms == pytest.approx(np.linalg.norm(held, axis=1), rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("kind", [float, np.float32])
 def test_columns_of_norm_one_are_one_number(kind: type, tmp_path: Path) -> None:
     """Of 20,000, as JAX-Privacy and others keep them, in single precision too; k uses are the root of k."""
-    held, _ = of_chance(20_000, 8)
-    held = (held / np.linalg.norm(held, axis=1, keepdims=True)).astype(kind)
-    diagonals = [held[: 20_000 - d, d] for d in range(8)]
-    sparse.save_npz(tmp_path / "c.npz", sparse.diags_array(diagonals, offsets=-np.arange(8), shape=(20_000, 20_000)))
-    read = MatrixMechanism.resolved({"steps": 20_000, "strategy_file": str(tmp_path / "c.npz")})["strategy"]
-    assert len(read) < 40
-    run = MatrixMechanism(1.0, 20_000, read, participations=49, separation=400)
+    held, matrix = of_chance(20_000, 8)
+    sparse.save_npz(tmp_path / "c.npz", (matrix / np.linalg.norm(held, axis=1)).astype(kind))
+    text = read(tmp_path / "c.npz", 20_000)
+    assert len(text) < 40
+    run = MatrixMechanism(1.0, 20_000, text, participations=49, separation=400)
     assert 7.0 * (1.0 - 1e-12) <= run.sensitivity().proven <= 7.0 * (1.0 + 1e-6)
     named = MatrixMechanism(1.0, 20_000, "banded=8", separation=8, sample_rate=0.1)
     assert named.equivalent() == DPSGD(1.0, 0.1, 2_500)
@@ -338,13 +327,11 @@ def test_files_that_hold_no_such_matrix_are_refused(tmp_path: Path) -> None:
     for wrong in (matrix.T, matrix - sparse.diags_array(matrix.diagonal()), matrix.tocsr()[:, :100], matrix * np.nan):
         sparse.save_npz(tmp_path / "c.npz", wrong)
         with pytest.raises(ParameterError, match="a lower triangular matrix with a row for each step"):
-            MatrixMechanism.resolved({"strategy_file": str(tmp_path / "c.npz")})
-    np.savez(tmp_path / "c.npz", a=np.ones(3))
-    with pytest.raises(ParameterError, match="a readable"):
-        MatrixMechanism.resolved({"strategy_file": str(tmp_path / "c.npz")})
-    (tmp_path / "c.npz").write_bytes(b"nothing")
-    with pytest.raises(ParameterError, match="a readable"):
-        MatrixMechanism.resolved({"strategy_file": str(tmp_path / "c.npz")})
+            read(tmp_path / "c.npz")
+    for write in (lambda p: np.savez(p, a=np.ones(3)), lambda p: p.write_bytes(b"nothing")):
+        write(tmp_path / "c.npz")
+        with pytest.raises(ParameterError, match="a readable"):
+            read(tmp_path / "c.npz")
 
 
 def test_a_rounded_coefficient_is_no_news() -> None:
@@ -359,9 +346,8 @@ def test_it_is_calibrated() -> None:
     assert found.achieved.value <= 0.1
     assert found.slack < 1e-4
     longer = MatrixMechanism(1.0, 512, "tree")
-    assert calibrate(longer, NoiseMultiplier(), Advantage(0.1)).value == pytest.approx(
-        np.sqrt(10.0) / 0.25132, rel=1e-3
-    )
+    noise = calibrate(longer, NoiseMultiplier(), Advantage(0.1)).value
+    assert noise == pytest.approx(np.sqrt(10.0) / 0.25132, rel=1e-3, abs=0)
 
 
 def test_events() -> None:

@@ -49,7 +49,7 @@ from reticent.auditing.lower_bounds import SMALL_ADVANTAGE, SMALL_EPSILON, least
 from reticent.auditing.normal_scores import OrderCounts
 from reticent.auditing.one_run import binomial_p_value, rejects
 from reticent.kernel.curves import GaussianTradeOff, Mixture
-from tests.auditing.games import contains
+from tests.auditing.games import canaries, contains, gaussian
 from tests.conftest import some
 
 AUDITS = 1000
@@ -67,14 +67,6 @@ def audits(request: pytest.FixtureRequest) -> int:
 
 def allowed(audits: int, significance: float = SIGNIFICANCE) -> int:
     return int(binom.ppf(0.99, audits, significance))
-
-
-def gaussian(rng: np.random.Generator, members: int, others: int, mu: float = MU) -> Scores:
-    return Scores(rng.normal(mu, 1, members), rng.normal(0, 1, others), design=Design.INDEPENDENT)
-
-
-def nothing(rng: np.random.Generator, members: int, others: int) -> Scores:
-    return gaussian(rng, members, others, 0.0)
 
 
 def response(rng: np.random.Generator, members: int, others: int) -> Scores:
@@ -95,9 +87,9 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 HALF = 1 / (1 + math.exp(-EPSILON))
 RELEASES: dict[str, tuple[Callable[..., Scores], dict[str, float]]] = {
-    "nothing": (nothing, {"mu": 0.0, "advantage": 0.0, "epsilon": 0.0}),
+    "nothing": (lambda rng, *sizes: gaussian(rng, 0.0, *sizes), {"mu": 0.0, "advantage": 0.0, "epsilon": 0.0}),
     "gaussian": (
-        gaussian,
+        lambda rng, *sizes: gaussian(rng, MU, *sizes),
         {"mu": MU, "advantage": 2 * norm.cdf(MU / 2) - 1, "epsilon": gaussian_epsilon(MU, DELTA)},
     ),
     "response": (response, {"advantage": DELTA + (1 - DELTA) * (2 * HALF - 1), "epsilon": EPSILON}),
@@ -219,7 +211,7 @@ def test_verdicts_do_not_accuse(release: str, rule: str, audits: int) -> None:
 def test_epsilon_if_gaussian(audits: int) -> None:
     truth = gaussian_epsilon(MU, 1e-5)
     stays_within(audits, 3, lambda rng: {
-        "exceeded": audit_epsilon_if_gaussian(gaussian(rng, 120, 150), 1e-5, Ranks((0.3,))).value > truth
+        "exceeded": audit_epsilon_if_gaussian(gaussian(rng, MU, 120, 150), 1e-5, Ranks((0.3,))).value > truth
     })  # fmt: skip
 
 
@@ -235,7 +227,7 @@ def test_intervals_of_the_roc_cover(mu: float, audits: int) -> None:
     area, curve = norm.cdf(mu / math.sqrt(2)), GaussianTradeOff(mu)
 
     def misses(rng: np.random.Generator) -> dict[str, bool]:
-        scores = gaussian(rng, 150, 200, mu)
+        scores = gaussian(rng, mu, 150, 200)
         found = {
             "auc": (auc_interval(scores), area),
             "delong": (delong(scores), area),
@@ -250,12 +242,6 @@ def test_intervals_of_the_roc_cover(mu: float, audits: int) -> None:
     # Not all of it may come from being far too wide.
     assert missed["delong"] >= binom.ppf(0.01, audits, SIGNIFICANCE)
     assert missed["proportion"] >= audits / 100
-
-
-def canaries(rng: np.random.Generator, number: int, mu: float) -> Scores:
-    included = rng.random(number) < 0.5
-    score = rng.normal(size=number) + mu * included
-    return Scores(score[included], score[~included], design=Design.ONE_RUN)
 
 
 def coins(rng: np.random.Generator, number: int, epsilon: float) -> Scores:
@@ -354,7 +340,7 @@ def test_choosing_the_best_threshold_of_a_fixed_rule_is_what_bonferroni_pays_for
     levels = tuple(np.linspace(0.02, 0.6, 30))
 
     def careless(rng: np.random.Generator) -> dict[str, bool]:
-        evidence = Ranks(levels).evidence(nothing(rng, 150, 150), lambda a, b: a)
+        evidence = Ranks(levels).evidence(gaussian(rng, 0.0, 150, 150), lambda a, b: a)
         return {"rejected": any(piece.rejects(GaussianClaim(0.0), SIGNIFICANCE) for piece, _ in evidence)}
 
     assert share(40, 10, careless)["rejected"] > 0.1 * 40

@@ -24,21 +24,18 @@ AT = np.array([0.85, 0.95, 1.0, 1.05, 1.15])
 
 
 TRUTH = by_contour(NOISE, BINS, AT)
+LINE = line_of(1.0 / NOISE)
 
 
 def found_at(period: Period, at: np.ndarray = AT) -> Sums:
-    line = line_of(1.0 / NOISE)
-    assert line is not None
     with np.errstate(all="ignore"):
-        return sums_of(line, period, at)
+        return sums_of(LINE, period, at)
 
 
 def planned(
     low: float = 0.5, high: float = 1.8, excess: float = 1e-10, cell: float = 1e-13, at: np.ndarray = AT
 ) -> Period:
-    line = line_of(1.0 / NOISE)
-    assert line is not None
-    period = period_of(line, BINS, Stretch(at, low, high, excess), cell)
+    period = period_of(LINE, BINS, Stretch(at, low, high, excess), cell)
     assert period is not None
     return period
 
@@ -69,10 +66,8 @@ def test_three_sums_against_a_contour() -> None:
 @pytest.mark.parametrize("origin", [0.0, 1.0])
 def test_the_transform_of_a_log_normal(noise: float, origin: float) -> None:
     """Against a sum over the real line, with so many nodes that they follow each turn."""
-    line = line_of(1.0 / noise)
-    assert line is not None
-    found = transform(line, 0.1, 0.4, 40, origin)
-    z, step = np.linspace(-10.0, 12.0, round(4e5 / noise) + 1, retstep=True)
+    found = transform(line_of(1.0 / noise), 0.1, 0.4, 40, origin)
+    z, step = np.linspace(-10.0, 12.0, round(2e5 / noise) + 1, retstep=True)
     weight, value = norm.pdf(z) * step, np.exp(z / noise - 0.5 / noise**2)
     for n in (0, 13, 39):
         falls = np.exp(-complex(0.1, 0.4 * n) * (value - origin)) * weight
@@ -92,22 +87,15 @@ class TestErrorTerms:
         assert all(one <= error for one, error in apart)
         assert max(one for one, _ in apart) > least
 
-    def test_the_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        period = planned()
-        monkeypatch.setattr(log_normal, "DIGITS", 3.0)
-        self.check(found_at(period), 1e-6)
-
-    def test_nodes_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        period = planned()
-        monkeypatch.setattr(log_normal, "FURTHEST", 3.0)
-        self.check(found_at(period), 1e-6)
+    @pytest.mark.parametrize("kept", ["DIGITS", "FURTHEST"])
+    def test_the_rule_and_nodes_left_out(self, kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(log_normal, kept, 3.0)
+        with np.errstate(all="ignore"):
+            self.check(sums_of(line_of(1.0 / NOISE), planned(), AT), 1e-6)
 
     def test_frequencies_left_out(self) -> None:
-        period = planned()
-        line = line_of(1.0 / NOISE)
-        assert line is not None
-        few = 25
-        cut = log_normal.Decay(line, BINS).beyond(
+        period, few = planned(), 25
+        cut = log_normal.Decay(LINE, BINS).beyond(
             period.damping / BINS, (few - 1) * 2.0 * math.pi / period.window / BINS
         )
         self.check(found_at(period._replace(frequencies=few, cut=cut * (BINS - 1) + period.damping / BINS)), 1e-9)
@@ -136,7 +124,7 @@ def test_rates_within_a_cell_are_means() -> None:
 def test_closer_than_grids_and_within_them(noise: float, bins: int) -> None:
     with np.errstate(under="ignore"):
         law = deltas_of(sum_of(1.0 / noise, bins, [], COARSE, above=True), bins)
-    close, coarse = allocated_transform.resolved(1.0 / noise, bins, law), enclosed(noise, bins, COARSE)
+    close, coarse = allocated_transform.resolved(1.0 / noise, bins, law), enclosed(noise, bins, COARSE, [])
     assert close is not None
     low, high = advantage(close[1]), advantage(close[0])
     assert 0.0 < high - low < 2e-7 * high

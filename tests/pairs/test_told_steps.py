@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from itertools import product
 from types import SimpleNamespace
 
@@ -27,9 +28,15 @@ from reticent.kernel.risk import advantage, epsilon_at_delta
 from reticent.pairs import AllocatedPersonPair
 from reticent.pairs.told_steps import squares, told_steps
 from reticent.samplers import AllocatedOnce, RandomAllocation
-from tests.pairs.allocation import games, ratios
+from tests.pairs.allocation import coarse_grids, games, ratios
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _grids() -> Iterator[None]:
+    with coarse_grids():
+        yield
 
 
 def allocated(noise: float = 2.0, steps: int = 20, uses: int | None = None, **more: object) -> DPSGD:
@@ -98,6 +105,7 @@ def test_the_game_itself(
     high, low = (ratios(x, noise, theirs) - ratios(x, noise, others) for x in (present, absent))
     run = DPSGD(noise, 1 / bins, bins, sampler=RandomAllocation(), records_per_user=records)
     bracket = compose(run, relation)
+    assert not bracket.notes  # ends that contradict each other are exchanged
     for epsilon in (0.0, 0.3, 1.0):
         seen = [
             np.mean(high > epsilon) - math.exp(epsilon) * np.mean(low > epsilon),
@@ -122,12 +130,14 @@ class TestRuns:
         assert kept.parts_under(REPLACE)[0].pair == AllocatedPersonPair(1.0, 10, 1, True)
 
     def test_what_is_not_followed_is_told_the_step(self) -> None:
-        often = allocated(uses=2)
-        assert [(part.pair, part.count) for part in often.parts_under(REPLACE)] == [(GaussianPair(2.0, 1.0, 2.0), 4)]
-        person = allocated(uses=2, records_per_user=3)
-        assert person.parts_under(ADD)[0].pair == GaussianPair(2.0, 1.0, 3.0)
         whole = DPSGD(2.0, 1.0, 3, sampler=RandomAllocation(), records_per_user=2)
-        assert whole.parts_under(REPLACE)[0].pair == GaussianPair(2.0, 1.0, 4.0)
+        for run, relation, shift, count in (
+            (allocated(uses=2), REPLACE, 2.0, 4),
+            (allocated(uses=2, records_per_user=3), ADD, 3.0, 4),
+            (whole, REPLACE, 4.0, 3),
+        ):
+            (part,) = run.parts_under(relation)
+            assert (part.pair, part.count) == (GaussianPair(2.0, 1.0, shift), count)
 
     @pytest.mark.parametrize("pair", [AllocatedPersonPair(2.0, 10, 40, False), AllocatedPersonPair(0.02, 10, 1, True)])
     def test_beyond_what_is_followed_the_steps_are_told(self, pair: AllocatedPersonPair) -> None:
@@ -167,12 +177,11 @@ class TestRuns:
 
     def test_told_steps_are_a_mixture_of_gaussian_releases(self) -> None:
         """Two records of mu 1 in four steps: in three of four cases apart, else together."""
-        found = told_steps(1.0, 2, 4)
-        for epsilon in (0.0, 0.5, 2.0, 6.0):
-            apart, together = (float(GaussianTradeOff(mu).delta(epsilon)) for mu in (math.sqrt(2.0), 2.0))
-            truth = 0.75 * apart + 0.25 * together
-            assert truth <= float(found.delta(epsilon)) < truth * 1.02
-            assert truth <= float(found.reversed.delta(epsilon)) < truth * 1.02
+        found, epsilons = told_steps(1.0, 2, 4), np.array([0.0, 0.5, 2.0, 6.0])
+        apart, together = (GaussianTradeOff(mu).delta(epsilons) for mu in (math.sqrt(2.0), 2.0))
+        truth = 0.75 * apart + 0.25 * together
+        for curve in (found, found.reversed):
+            assert np.all((truth <= curve.delta(epsilons)) & (curve.delta(epsilons) < truth * 1.02))
 
     @pytest.mark.parametrize(("mu", "records", "bins"), [(2.0, 128, 128), (1.0 / 0.3, 50, 64), (10.0, 4, 4)])
     def test_told_steps_of_large_shifts(self, mu: float, records: int, bins: int) -> None:

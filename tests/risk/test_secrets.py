@@ -10,7 +10,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 from scipy.stats import binom, norm
 
 import reticent as rt
@@ -54,29 +53,6 @@ def test_the_best_guesses_of_a_released_histogram_stay_below_and_come_near(mu: f
     success = float(np.sum(norm.pdf(shown - mu) * right) * (shown[1] - shown[0]))
     bound = secret_success(GaussianTradeOff(mu), 6.0, guesses)
     assert 0.8 * bound < success < bound
-
-
-def test_any_mechanism_on_any_secret() -> None:
-    """Random mechanisms with seven outputs, secrets that are not uniform: the best guesses against the curve.
-
-    The curve's power at a rate is the best mix of tests over all values of the secret, by a linear programme.
-    """
-    rng = np.random.default_rng(3)
-    for _ in range(25):
-        values, guesses = int(rng.integers(2, 7)), int(rng.integers(1, 3))
-        weights = rng.dirichlet(np.full(values, 2.0))
-        absent = rng.dirichlet(np.ones(7))
-        present = rng.dirichlet(np.full(7, 0.7), size=values)
-        success = float(np.sort(weights[:, None] * present, axis=0)[-guesses:].sum())
-        blind = guesses * float(weights.max())
-        # Test z is used with weight s_z, and rejects output y with weight r_zy <= s_z.
-        gain = np.concatenate([-present.ravel(), np.zeros(values)])
-        below = np.hstack([np.eye(7 * values), -np.repeat(np.eye(values), 7, axis=0)])
-        alarms = np.concatenate([np.tile(absent, values), np.zeros(values)])
-        total = np.concatenate([np.zeros(7 * values), np.ones(values)])
-        rows, most = np.vstack([below, alarms]), np.append(np.zeros(7 * values), min(blind, 1.0))
-        best = -linprog(gain, A_ub=rows, b_ub=most, A_eq=total[None], b_eq=[1.0]).fun
-        assert success <= best + 1e-9
 
 
 def test_calibration_inverts_it_and_states_what_it_needs() -> None:

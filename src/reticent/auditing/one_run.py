@@ -94,9 +94,8 @@ class GuessCounts:
 
     def __post_init__(self) -> None:
         if not 0 <= self.correct <= self.guesses <= self.canaries:
-            raise ParameterError(
-                "counts", (self.canaries, self.guesses, self.correct), "correct <= guesses <= canaries"
-            )
+            counts = self.canaries, self.guesses, self.correct
+            raise ParameterError("counts", counts, "correct <= guesses <= canaries")
 
     @property
     def perfect(self) -> GuessCounts:
@@ -276,11 +275,8 @@ def mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.ndar
 @lru_cache(maxsize=64)
 def _best_share(canaries: int, curve: TradeOff, confidence: float) -> float:
     """Of ``_SHARES``, the one with the largest bound on mu at the counts that ``curve`` makes us expect."""
-    table, alpha = (
-        TangentTable(symmetrised(curve)),
-        np.concatenate([np.logspace(-8, -2, 500), np.linspace(0.01, 1, 500)]),
-    )
-    hits = 1.0 - table.beta(alpha)
+    alpha = np.concatenate([np.logspace(-8, -2, 500), np.linspace(0.01, 1, 500)])
+    hits = 1.0 - TangentTable(symmetrised(curve)).beta(alpha)
     bounds = []
     for share in _SHARES:
         at = float(np.interp(share, alpha + hits, alpha))

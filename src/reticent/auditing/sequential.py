@@ -7,8 +7,9 @@ with probability at most a, whenever somebody looks (RETICENT:audit-sequential, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import takewhile
 
 import numpy as np
@@ -76,10 +77,19 @@ class Bets:
         Raises:
             ParameterError: another rule, which looks at all scores.
         """
+        return np.concatenate(list(self._grown(scores, rule)))
+
+    def reach(self, needed: float, scores: Scores, rule: ThresholdRule | None) -> bool:
+        """Whether the logarithm of the capital ever is so large; no pair is looked at after that."""
+        return any(part.max(initial=0.0) >= needed for part in self._grown(scores, rule))
+
+    def _grown(self, scores: Scores, rule: ThresholdRule | None) -> Iterator[np.ndarray]:
+        """The capital, some pairs at a time."""
         pairs = min(len(scores.member), len(scores.non_member))
         others, members = scores.non_member[:pairs], scores.member[:pairs]
         at, end = fixed_thresholds(rule), 0 if rule else _FIRST
-        found, capital, renewed = [np.zeros(min(end, pairs))], np.zeros(1), pairs if rule else end
+        capital, renewed = np.zeros(1), pairs if rule else end
+        yield np.zeros(min(end, pairs))
         while (start := end) < pairs:
             if start >= renewed:
                 at = self._usual(np.concatenate([others[:start], members[:start]]))
@@ -89,9 +99,8 @@ class Bets:
             each = capital + np.cumsum(self.gains[np.arange(len(self.share)), :, above], axis=0)
             flat = each.reshape(len(each), -1)
             most = flat.max(axis=1)
-            found.append(most + np.log(np.exp(flat - most[:, None]).mean(axis=1)))
+            yield most + np.log(np.exp(flat - most[:, None]).mean(axis=1))
             capital = each[-1]
-        return np.concatenate(found)
 
     def _usual(self, before: np.ndarray) -> np.ndarray:
         """A threshold for each line, below the largest score where there is one: its share of those so far."""
@@ -160,15 +169,16 @@ def _bound(
     _refuse_at_once(scores)
     needed = -np.log(1.0 - checks.open_fraction(confidence=confidence))
 
+    against = cache(lambda value: Bets.against(member(value)))  # asked again for what perfect leakage would give
+
     def end(of: Scores) -> float:
         """The last value below which, and at which, all are refuted: it is too large only if the first true one is."""
-        refuted = (Bets.against(member(float(value))).capital(of, rule).max() >= needed for value in _LADDER)
-        return max((float(value) for value, _ in zip(_LADDER, takewhile(bool, refuted), strict=False)), default=0.0)
+        refuted = takewhile(lambda value: against(value).reach(needed, of, rule), _LADDER.tolist())
+        return max(refuted, default=0.0)
 
     value, fixed = end(scores), fixed_thresholds(rule)
-    ceiling = max(value, end(_perfect(scores, rule)))
+    ceiling, words = max(value, end(_perfect(scores, rule))), "from earlier scores" if rule is None else str(rule)
     at = () if fixed is None else tuple(fixed.ravel().tolist())
-    words = "from earlier scores" if rule is None else str(rule)
     notes = (*notes_on(scores.design), _LOOKS)
     return LowerBound(quantity, value, ceiling, confidence, words, delta, at, cite(THEOREM), notes)
 
@@ -186,9 +196,8 @@ def fixed_thresholds(rule: ThresholdRule | None) -> np.ndarray | None:
             return np.array([[threshold]])
         case Bonferroni(candidates):
             return np.array(candidates)[:, None]
-    raise ParameterError(
-        "rule", str(rule), "given:T or bonferroni:T,.. for a sequential audit: others look at all scores"
-    )
+    wanted = "given:T or bonferroni:T,.. for a sequential audit: others look at all scores"
+    raise ParameterError("rule", str(rule), wanted)
 
 
 def _perfect(scores: Scores, rule: ThresholdRule | None) -> Scores:

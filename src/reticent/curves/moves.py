@@ -50,8 +50,8 @@ def _with_fewer_edges(curve: Polygon) -> Polygon:
     next to ``MOST_EDGES``, it may take every second one.
     """
     slopes = curve.log_slopes[np.isfinite(curve.log_slopes)]
-    pitch, cells = _FINEST, np.unique(np.append(slopes // _FINEST, 0.0))
+    pitch, cells = _FINEST, np.unique(np.append(np.floor(slopes / _FINEST), 0.0))
     while len(cells) > MOST_EDGES:
-        pitch, cells = 2.0 * pitch, np.unique(cells // 2.0)
+        pitch, cells = 2.0 * pitch, np.unique(np.floor(0.5 * cells))
     kept = pitch * cells
     return polygon_above(kept, log_deltas(curve, kept))

@@ -17,7 +17,7 @@ from reticent.mechanisms.stated import REACH, Listed, Stated, check_lists, numbe
 
 _LINES = 40_000  # of all orders together: half as many make epsilon up to .3 % larger
 _ROUNDING = 2e-15  # of one logarithm, relative to its terms, with room
-_HALVINGS = 40
+_HALVINGS = 30
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -24,6 +24,7 @@ _PORTION, _BLOCK = 8192, 80  # terms that are summed at a time: of lists of atom
 _HEAD = 64  # steps of the pitch below which points are geometric
 _UNIT = 0.5 * EPS  # rounding of one operation
 _ROUNDING = 16 * EPS  # of a normal distribution function, times what its argument's error is magnified by
+_Atoms = tuple[np.ndarray, np.ndarray]  # where they are, and their masses
 
 
 class Effort(NamedTuple):
@@ -167,32 +168,22 @@ def _grid(window: Window, effort: Effort, pitch: float | None = None) -> Grid:
     return Grid(np.concatenate([head, body, tail]), len(head), first, count, pitch)
 
 
-def _placed(
-    atoms: list[tuple[np.ndarray, np.ndarray]], grid: Grid, above: bool, lost: float, kappa: float, eta: float
-) -> Law:
+def _placed(atoms: list[_Atoms], grid: Grid, above: bool, lost: float, kappa: float, eta: float) -> Law:
     """``atoms`` on a grid, spread or collapsed."""
     points = grid.points
-    size = len(points)
-    mass, shifted, most, portions = np.zeros(size), np.zeros(size), 0, 0
+    mass, shifted, most, portions = np.zeros(len(points)), np.zeros(len(points)), 0, 0
     for at, weight in _portions(atoms):
         if above:
-            cell = np.clip(np.searchsorted(points, at, side="right") - 1, 0, size - 2)
             lost += float(weight @ np.maximum(at - points[-1], 0.0))
-            mass += _spread(at, weight, points)[1]
-        else:
-            cell = np.searchsorted(_borders(points), at, side="right")
-            mass += np.bincount(cell, weight, size)
-            shifted += np.bincount(cell, weight * (at - points[cell]), size)
+        cell, here, moved = _shares(at, weight, points, above)
+        mass += here
+        shifted += moved
         most, portions = max(most, int(np.bincount(cell).max())), portions + 2
-    kappa += (most + portions + 8) * _UNIT
-    if above:
-        return Law(grid, points, mass, lost, kappa, eta + 8 * EPS)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved = np.where(mass > 0.0, shifted / mass, 0.0)
-    return Law(grid, points + moved, mass, lost, kappa, eta + (most + 16) * _UNIT)
+    eta += 8 * EPS if above else (most + 16) * _UNIT
+    return Law(grid, _means(points, mass, shifted), mass, lost, kappa + (most + portions + 8) * _UNIT, eta)
 
 
-def _portions(atoms: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _portions(atoms: list[_Atoms]) -> Iterator[_Atoms]:
     """The same, few at a time: a sum of n terms has an error of n roundings, a sum of such sums far fewer."""
     for at, mass in atoms:
         for start in range(0, len(at), _PORTION):
@@ -219,7 +210,7 @@ def added(a: Law, b: Law, window: Window | None, effort: Effort, *, above: bool)
     return _placed(atoms, grid, above, a.lost + b.lost, kappa, eta)
 
 
-def _sums(a: Law, b: Law, effort: Effort, above: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _sums(a: Law, b: Law, effort: Effort, above: bool) -> Iterator[_Atoms]:
     """Atoms of the sum: uniform stretches by convolution, the rest pair by pair."""
     same = a is b
     ends = [(law.grid.start, law.grid.start + law.grid.size) for law in (a, b)]
@@ -245,50 +236,52 @@ def _sums(a: Law, b: Law, effort: Effort, above: bool) -> Iterator[tuple[np.ndar
         yield _pairs(tail_b, low_a)
 
 
-def _doubled(atoms: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _doubled(atoms: _Atoms) -> _Atoms:
     return atoms[0], 2.0 * atoms[1]
 
 
-def _even(law: Law, above: bool) -> tuple[np.ndarray, np.ndarray]:
+def _even(law: Law, above: bool) -> _Atoms:
     """What lies before the uniform stretch, at multiples of the pitch from 0 on; without the stretch itself."""
     start, pitch = law.grid.start, law.grid.pitch
     at, mass = law.at[:start], law.mass[:start]
     if start == 1:
         return at, mass
     points = pitch * np.arange(_HEAD + 1)
-    return _spread(at, mass, points) if above else _collapsed(at, mass, points)
+    return _fewer(at, mass, points, above)
 
 
-def _coarse(part: tuple[np.ndarray, np.ndarray], few: int, above: bool) -> tuple[np.ndarray, np.ndarray]:
+def _coarse(part: _Atoms, few: int, above: bool) -> _Atoms:
     """At most ``few`` atoms for many."""
     at, mass = part
     if len(at) <= few:
         return part
     points = at[np.linspace(0, len(at) - 1, few).round().astype(int)]
-    return _spread(at, mass, points) if above else _collapsed(at, mass, points)
+    return _fewer(at, mass, points, above)
 
 
-def _spread(at: np.ndarray, mass: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    cell = np.clip(np.searchsorted(points, at, side="right") - 1, 0, len(points) - 2)
-    share = np.clip((at - points[cell]) / (points[cell + 1] - points[cell]), 0.0, 1.0)
+def _fewer(at: np.ndarray, mass: np.ndarray, points: np.ndarray, above: bool) -> _Atoms:
+    """At the points, or at the means of the cells around them."""
+    _, total, shifted = _shares(at, mass, points, above)
+    return _means(points, total, shifted), total
+
+
+def _shares(at: np.ndarray, mass: np.ndarray, points: np.ndarray, above: bool) -> tuple[np.ndarray, ...]:
+    """The cell of each atom; what each point gets; and that, weighted by how far it lies from the point it goes to."""
     size = len(points)
-    return points, np.bincount(cell, mass * (1.0 - share), size) + np.bincount(cell + 1, mass * share, size)
+    if not above:
+        cell = np.searchsorted(_borders(points), at, side="right")
+        return cell, np.bincount(cell, mass, size), np.bincount(cell, mass * (at - points[cell]), size)
+    cell = np.clip(np.searchsorted(points, at, side="right") - 1, 0, size - 2)
+    share = np.clip((at - points[cell]) / np.diff(points)[cell], 0.0, 1.0)
+    spread = np.bincount(cell, mass * (1.0 - share), size) + np.bincount(cell + 1, mass * share, size)
+    return cell, spread, np.zeros(size)
 
 
-def _collapsed(at: np.ndarray, mass: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    cell, size = np.searchsorted(_borders(points), at, side="right"), len(points)
-    total, shifted = np.bincount(cell, mass, size), np.bincount(cell, mass * (at - points[cell]), size)
-    return points + shifted / np.where(total > 0.0, total, 1.0), total
+def _means(points: np.ndarray, mass: np.ndarray, shifted: np.ndarray) -> np.ndarray:
+    return points + shifted / np.where(mass > 0.0, mass, 1.0)
 
 
-def _convolved(
-    law: Law,
-    a: tuple[np.ndarray, np.ndarray],
-    first_a: int,
-    b: tuple[np.ndarray, np.ndarray],
-    first_b: int,
-    above: bool,
-) -> tuple[np.ndarray, np.ndarray]:
+def _convolved(law: Law, a: _Atoms, first_a: int, b: _Atoms, first_b: int, above: bool) -> _Atoms:
     """Two uniform stretches: pairs of the same sum of indices are one atom, collapsed to their mean."""
     (at_a, mass_a), (at_b, mass_b), pitch = a, b, law.grid.pitch
     mass = _convolve(mass_a, mass_b)
@@ -299,7 +292,7 @@ def _convolved(
     moved = (
         2.0 * moved if a is b else moved + _convolve(mass_a, mass_b * (at_b - pitch * (first_b + np.arange(len(at_b)))))
     )
-    return at + moved / np.where(mass > 0.0, mass, 1.0), mass
+    return _means(at, mass, moved), mass
 
 
 def _convolve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -313,11 +306,11 @@ def _convolve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return total
 
 
-def _pairs(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(a: _Atoms, b: _Atoms) -> _Atoms:
     return np.add.outer(b[0], a[0]).ravel(), np.multiply.outer(b[1], a[1]).ravel()
 
 
-def _window(atoms: list[tuple[np.ndarray, np.ndarray]]) -> Window:
+def _window(atoms: list[_Atoms]) -> Window:
     """Where the atoms are."""
     at, mass = (np.concatenate(part) for part in zip(*atoms, strict=True))
     order = np.argsort(at)

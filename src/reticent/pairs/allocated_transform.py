@@ -252,44 +252,24 @@ def resolved(deviation: float, bins: int, law: Deltas, per_nat: float = PER_NAT)
     line = line_of(deviation)
     if line is None or not law.advantage > 0.0:
         return None
-    epoch = _Epoch(line, bins, law, per_nat)
+    cell = _CELL * law.advantage
+
+    def looked(ends: tuple[float, ...], allowed: float) -> Iterator[Sums]:
+        """One stretch after the other, as far as the work allows: that is thresholds times frequencies."""
+        for start, end in pairwise(ends):  # in nats by which log delta is below that at 1; negative below 1
+            part = law.stretch(np.linspace(start, end, int(per_nat * (end - start)) + 2))
+            period = period_of(line, bins, part, cell)
+            if period is None or (allowed := allowed - len(part.thresholds) * period.frequencies) < 0:
+                return
+            yield sums_of(line, period, part.thresholds)
+
     with np.errstate(all="ignore"):  # what overflows is a bound that says nothing
-        found = epoch.sums((-_NATS, _NATS), _CHEAP) or epoch.sums(_STRETCHES, _WORK)
+        found = [*looked((-_NATS, _NATS), _CHEAP)] or [*looked(_STRETCHES, _WORK)]
         if not found:
             return None
         once = np.unique(np.concatenate([part.at for part in found]), return_index=True)[1]
         sums = Sums(*(np.concatenate(values)[once] for values in zip(*found, strict=True)))
-        return _above(sums), tests_below(sums, epoch.cell)
-
-
-class _Epoch(NamedTuple):
-    """What is looked at; see ``resolved``."""
-
-    line: Line
-    bins: int
-    law: Deltas
-    per_nat: float
-
-    @property
-    def cell(self) -> float:
-        """Over which error rates are averaged."""
-        return _CELL * self.law.advantage
-
-    def sums(self, ends: tuple[float, ...], allowed: float) -> list[Sums]:
-        """Those of one stretch after the other, as far as the work allows.
-
-        Args:
-            ends: of the stretches, in nats by which log delta is below that at 1; negative below 1.
-            allowed: thresholds times frequencies.
-        """
-        found = []
-        for start, end in pairwise(ends):
-            part = self.law.stretch(np.linspace(start, end, int(self.per_nat * (end - start)) + 2))
-            period = period_of(self.line, self.bins, part, self.cell)
-            if period is None or (allowed := allowed - len(part.thresholds) * period.frequencies) < 0:
-                break
-            found.append(sums_of(self.line, period, part.thresholds))
-        return found
+        return _above(sums), tests_below(sums, cell)
 
 
 def _above(sums: Sums) -> Polygon:

@@ -124,8 +124,9 @@ def _chained(one: TradeOff, pair: AllocatedPersonPair) -> TradeOff:
     if records > _LONGEST or not isinstance(one, Polygon):
         return told
     found = one
-    for _ in range(records - 1):
-        found = chained(found, one)
+    for digit in f"{records:b}"[1:]:
+        found = chained(found, found)
+        found = chained(found, one) if digit == "1" else found
     return strictest([chained(found.reversed, found) if pair.replaced else found, told])
 
 
@@ -171,17 +172,13 @@ def _coarse(noise_multiplier: float, bins: int, windows: list[Window]) -> Law:
         return sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
 
 
-def enclosed(
-    noise_multiplier: float, bins: int, effort: Effort, windows: list[Window] | None = None
-) -> tuple[Polygon, Polygon]:
+def enclosed(noise_multiplier: float, bins: int, effort: Effort, windows: list[Window]) -> tuple[Polygon, Polygon]:
     """Both curves on grids.
 
     Args:
         effort: how fine the grids are.
-        windows: where the sums are; None finds them.
+        windows: where the sums are; where there are none, they are found.
     """
-    if windows is None:
-        _coarse(noise_multiplier, bins, windows := [])
     with np.errstate(under="ignore"):
         above = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=True)
         below = sum_of(1.0 / noise_multiplier, bins, windows, effort, above=False)

@@ -158,13 +158,13 @@ class _Ahead:
     """Bounds on delta of the best run, one direction."""
 
     def __init__(self, run: TradeOff, runs: Runs, ends: tuple[float, float], together: TradeOff | None = None) -> None:
-        ahead, back = min(_largest(run), ends[0]), min(_largest(run.reversed), ends[1])
+        ahead, back = min(_settled(run), ends[0]), min(_settled(run.reversed), ends[1])
         losses = losses_between(back, ahead)
         rates = polygon_above(losses, log_deltas(run, losses)).vertices
         self._run, self._runs, self._cells = run, runs, _Cells.of(rates, runs)
         self._cost = min(runs.most_log_ratio(np.exp(rates.tnr), np.exp(rates.fnr)), runs.most_loss(*ends))
         self._planes, self._together = list(self._cells.planes(runs)), together
-        self._furthest = ahead + min(self._cost, _FURTHEST) if together is None else _furthest(together)
+        self._furthest = ahead + min(self._cost, _FURTHEST) if together is None else _settled(together, -np.inf)
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
         """Epsilons from 0 to the last that matters, and logs of the bounds there."""
@@ -214,11 +214,11 @@ def _below(run: TradeOff, runs: Runs, together: TradeOff | None) -> Polygon:
 
 
 def _attained(run: TradeOff, runs: Runs, together: TradeOff | None) -> LogErrors:
-    ahead, back = _largest(run), _largest(run.reversed)
+    ahead, back = _settled(run), _settled(run.reversed)
     losses = np.linspace(-back, ahead, _ACCURACY.thresholds)
     cells = _Cells.of(polygon_through(run.errors(losses)).vertices, runs, _ACCURACY.least)
     most = ahead + runs.most_loss(ahead, back)
-    near, far = min(most, _FURTHEST), min(most, _FURTHEST if together is None else _furthest(together))
+    near, far = min(most, _FURTHEST), min(most, _FURTHEST if together is None else _settled(together, -np.inf))
     epsilons = np.append(0.0, np.geomspace(1e-2 * near, near, _ACCURACY.paths))
     further = np.geomspace(near, far, _ACCURACY.paths // 2)[1:] if far > near else epsilons[:0]
     return cells.below(runs, np.exp(np.append(epsilons, further)))
@@ -230,16 +230,14 @@ def losses_between(back: float, ahead: float) -> np.ndarray:
     return np.unique(np.append(even[np.abs(even) > _BESIDE * (back + ahead)], 0.0))
 
 
-def _largest(run: TradeOff) -> float:
-    """The privacy loss from which on delta is too small to matter, or falls no further."""
-    logs = run.log_delta(_SCALES)
-    settled = logs <= max(_ACCURACY.deepest, logs[-1] + _FLAT)
-    return float(_SCALES[int(np.argmax(settled))]) if np.any(settled) else float(_SCALES[-1])
+def _settled(curve: TradeOff, flat: float = _FLAT) -> float:
+    """The threshold from which on delta is too small to matter, or falls no further; or the last that is looked at.
 
-
-def _furthest(together: TradeOff) -> float:
-    """The threshold from which on delta is too small to matter, or the last that is looked at."""
-    settled = together.log_delta(_SCALES) <= _ACCURACY.deepest
+    Args:
+        flat: by how much log delta may still fall from there on.
+    """
+    logs = curve.log_delta(_SCALES)
+    settled = logs <= max(_ACCURACY.deepest, logs[-1] + flat)
     return float(_SCALES[int(np.argmax(settled)) if np.any(settled) else -1])
 
 
