@@ -107,4 +107,6 @@ def least_mean(nats: np.ndarray, tilts: np.ndarray, log_means: np.ndarray, most:
         log_means: log E e^{L f}, from above, shape (m,).
         most: of f.
     """
-    return np.minimum(np.min((nats[:, None] + log_means) / tilts, axis=1) * ROUND_UP, most)
+    lines = np.multiply.outer(nats, 1.0 / tilts)
+    lines += log_means / tilts
+    return np.minimum(lines.min(axis=1) * ROUND_UP, most)
