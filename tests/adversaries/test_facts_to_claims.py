@@ -22,7 +22,6 @@ from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Claim
 from reticent.kernel.risk import advantage, epsilon_at_delta
-from reticent.kernel.samplers import Poisson, Sampler
 from reticent.mechanisms import MatrixMechanism
 from reticent.mechanisms.mask_terms import worst_mask_term
 from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
@@ -126,26 +125,6 @@ def test_the_largest_change_of_a_field_is_the_replacement_of_a_record(run) -> No
         assert epsilon_at_delta(found.curve, delta) <= epsilon_at_delta(whole.curve, delta) * (1.0 + 3e-6)
     fprs = np.array([1e-6, 1e-3, 0.3])
     assert np.all(one.curve.power(fprs) <= whole.curve.power(fprs) * (1.0 + 1e-9))
-
-
-# --- theorems ----------------------------------------------------------------------------------------
-
-CITED = {
-    (FixedSize(), ADD): "RETICENT:fixed-size-dominance",
-    (FixedSize(), REPLACE): "DONG2022:Theorem 4.2",
-    (Poisson(), ADD): "ZHU2022:Proposition 30",
-    (Poisson(), REPLACE): "RETICENT:replace-dominance",
-    (Poisson(), ZERO): "ZHU2022:Proposition 30",
-    (Shuffled(), ADD): "RETICENT:shuffled-epochs",
-}
-
-
-@pytest.mark.parametrize(("sampler", "neighbouring"), list(CITED), ids=str)
-def test_each_sampler_cites_its_own_theorem(sampler: Sampler, neighbouring: Neighbouring) -> None:
-    found = WorstCase().assess(DPSGD(1.0, 0.1, 5, sampler=sampler), neighbouring)
-    keys = set(found.theorems)
-    assert CITED[sampler, neighbouring] in keys
-    assert not keys & (set(CITED.values()) - {CITED[sampler, neighbouring]})
 
 
 # --- ledgers, persons, patterns ----------------------------------------------------------------------
