@@ -25,7 +25,6 @@ KINDS = "tests/accountants/test_grouped.py"
 POLYGON = "tests/curves/test_polygon.py"
 COMMON_SIGN = "tests/adversaries/relaxed/test_common_sign.py"
 SIGN_LATTICE = "tests/adversaries/relaxed/test_sign_lattice.py"
-SCHEDULES = "tests/adversaries/relaxed/test_sign_error_terms.py::TestLattice"
 CLOSED_FORMS = "tests/accountants/test_closed_forms.py"
 ADVERSARIES = "tests/adversaries/test_adversaries.py"
 GAME = "tests/adversaries/game/test_membership_game.py"
@@ -201,14 +200,14 @@ MUTANTS = (
     Mutant("sums: blocks are added up", "sums.roundings", Drop("+ max(-(-terms // block) - 1, 0)"), "tests/curves/test_sums.py"),
     Mutant("contour: roundings of a long sum", "Contour._sum", Drop("len(sizes) +")),
     Mutant("contour: truncation", "Contour._sum", Drop("+ tail * self.beyond / np.pi"), ENCLOSURE),
-    Mutant("sign lattice: reach", "lattice.bounds", Put("steps * noise.lost", "0.0"), SIGNS),
-    Mutant("sign lattice: rounding of delta", "lattice.bounds", Put("rounding * (q + grown * p)", "0.0"), SIGNS),
-    Mutant("sign lattice: rounding of tests", "lattice.bounds", Drop("+ rounding"), SIGNS),
-    Mutant("sign lattice: powers, delta", "lattice.bounds", Put("q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent", "q - grown * p + rounding * (q + grown * p)"), SIGNS),
-    Mutant("sign lattice: powers, tests", "lattice._tests", Drop("+ slack_absent"), SIGNS),
-    Mutant("sign lattice: reach of one kind of step", "lattice.bounds", Put("sum(steps * noise.lost for noise, steps in kinds)", "kinds[0][1] * kinds[0][0].lost"), SCHEDULES),
-    Mutant("sign lattice: rounding of one kind of step", "lattice.bounds", Put("sum(steps for _, steps in kinds)", "kinds[0][1]"), SCHEDULES),
-    Mutant("powers: rounding of one part", "powers.power", Put("relative[block] += count * (np.log1p(error * inverse) + 4 * EPS * logarithm)", "relative[block] = count * (np.log1p(error * inverse) + 4 * EPS * logarithm)"), SCHEDULES),
+    Mutant("sign lattice: reach", "lattice.bounds", Put("steps * noise.lost", "0.0"), SIGN_LATTICE),
+    Mutant("sign lattice: rounding of delta", "lattice.bounds", Put("rounding * (q + grown * p)", "0.0"), SIGN_LATTICE),
+    Mutant("sign lattice: rounding of tests", "lattice.bounds", Drop("+ rounding"), SIGN_LATTICE),
+    Mutant("sign lattice: powers, delta", "lattice.bounds", Put("q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent", "q - grown * p + rounding * (q + grown * p)"), SIGN_LATTICE),
+    Mutant("sign lattice: powers, tests", "lattice._tests", Drop("+ slack_absent"), SIGN_LATTICE),
+    Mutant("sign lattice: reach of one kind of step", "lattice.bounds", Put("sum(steps * noise.lost for noise, steps in kinds)", "kinds[0][1] * kinds[0][0].lost"), SIGN_LATTICE),
+    Mutant("sign lattice: rounding of one kind of step", "lattice.bounds", Put("sum(steps for _, steps in kinds)", "kinds[0][1]"), SIGN_LATTICE),
+    Mutant("powers: rounding of one part", "powers.power", Put("relative[block] += count * (np.log1p(error * inverse) + 4 * EPS * logarithm)", "relative[block] = count * (np.log1p(error * inverse) + 4 * EPS * logarithm)"), SIGN_LATTICE),
     Mutant("sign transform: all copies", "transform._tests", Drop("+ alias"), SIGNS),
     Mutant("sign transform: copies beside", "copies._beside", Put("2.0 * copies_at_most(theta, width) * far + back * near", "0.0"), SIGNS),
     Mutant("sign transform: copies above and below", "copies._in_b", Put("copies_at_most(theta, width) * _geometric(abs(theta - line) * period)", "0.0"), SIGNS),
