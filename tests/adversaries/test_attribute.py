@@ -5,9 +5,7 @@ Theorems: RETICENT:attribute-affinity, RETICENT:attribute-mask, RETICENT:attribu
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -38,10 +36,11 @@ from reticent.mechanisms.mask_terms import log_affinity, mask_term, worst_mask_t
 from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.samplers import FixedSize, Shuffled
 from tests.adversaries.attribute_simulation import PairTrace, published_advantage, simulate
+from tests.adversaries.golden import golden
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "attribute.json").read_text())
+GOLDEN = golden("attribute")
 GRID = [(3.5151, 1 / 102, 3060), (1.0, 0.01, 1000), (0.7, 1e-3, 3000), (2.0, 0.5, 50)]
 
 

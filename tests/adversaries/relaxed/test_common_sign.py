@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 
 from reticent.adversaries import Relaxed
 from reticent.adversaries.relaxed.norm_only import norm_only
-from reticent.adversaries.relaxed.sign import Part, join, quick_sign_estimate, transform, unknown_sign
+from reticent.adversaries.relaxed.sign import Part, quick_sign_estimate, transform, unknown_sign
 from reticent.adversaries.relaxed.sign import lattice as lattice_route
 from reticent.adversaries.relaxed.sign.noise import GaussianSign
 from reticent.curves import RelaxedGaussianTradeOff
@@ -125,21 +124,17 @@ def test_what_is_not_supported_is_refused(release: Mechanism, relation: Neighbou
 
 
 @pytest.fixture
-def fine(monkeypatch) -> Iterator[Enclosure]:
-    """Of FIGURE_7; from then on neither route fits. Nothing is remembered from before or for later."""
+def fine(monkeypatch, forget_signs) -> Enclosure:
+    """Of FIGURE_7; from then on neither route fits."""
 
     def unfit(*_: object, **__: object) -> None:
         raise NumericalError("too many points")
 
-    caches = unknown_sign, join.bounds
     whole = addition(FIGURE_7)
     for module in (transform, lattice_route):
         monkeypatch.setattr(module, "bounds", unfit)
-    for cached in caches:
-        cached.cache_clear()
-    yield whole
-    for cached in caches:
-        cached.cache_clear()
+    forget_signs()
+    return whole
 
 
 def test_where_no_route_fits_the_answer_is_wide_and_says_why(fine: Enclosure) -> None:

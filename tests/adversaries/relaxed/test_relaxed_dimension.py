@@ -5,10 +5,8 @@ Theorems: RETICENT:second-moment, RETICENT:hypercontractive, RETICENT:chain.
 
 from __future__ import annotations
 
-import json
 import math
 from functools import cache
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -34,11 +32,12 @@ from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.risk import advantage, tpr_at_fpr
 from reticent.samplers import FixedSize, Shuffled
+from tests.adversaries.golden import golden
 from tests.adversaries.relaxed.exact_moments import agree, exact_deltas, of_law
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
-TABLE = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_dimension.json").read_text())["rows"]
+TABLE = golden("relaxed_dimension")["rows"]
 MEASURED = DPSGD(1.1, 256 / 60000, 14000)  # a run of the closed-form paper's kind, in 26,010 dimensions
 
 

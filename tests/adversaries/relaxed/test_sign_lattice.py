@@ -5,10 +5,8 @@ Each error term in a regime where it matters: set to zero it is missed.
 
 from __future__ import annotations
 
-import json
 import math
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,11 +17,11 @@ from reticent.adversaries.relaxed.sign.noise import GaussianSign, LaplaceSign, S
 from reticent.kernel.accountants import powers
 from reticent.kernel.errors import NumericalError
 from reticent.kernel.mechanisms import DPSGD, Ledger
+from tests.adversaries.golden import COMPOSED
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
 addition = partial(unknown_sign, part=Part.ADDITION)
-GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0])
 KINDS = ((GaussianSign(0.1, 1.0), 2), (GaussianSign(0.3, 0.5), 7))
 
@@ -48,7 +46,9 @@ def test_one_step_keeps_all_three_masses(noise: SignNoise, steps: int, side: str
 
 
 @pytest.mark.usefixtures("small_lattice")
-@pytest.mark.parametrize("entry", [e for e in GROUPS["L_two_fold"] if "common" in e["quantity"]], ids=lambda e: e["id"])
+@pytest.mark.parametrize(
+    "entry", [e for e in COMPOSED["L_two_fold"] if "common" in e["quantity"]], ids=lambda e: e["id"]
+)
 def test_two_steps_are_tight(entry: dict) -> None:
     epsilon, truth = float(entry["params"]["eps"]), float(entry["value"])
     bracket = addition(DPSGD(1.0 / float(entry["params"]["mu"]), float(entry["params"]["p"]), 2))
