@@ -33,6 +33,8 @@ from tests.certificates.conftest import in_stages, make_ledger
 from tests.certificates.edits import Edit, edited, parsed, read
 from tests.certificates.ledgers import chain, poisson, secure_loop, shuffled
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 Stated = Mapping[str, Any]
 FIXED_SIZE = {"drawn": "fixed-size", "source": "declared", "name": "declared", "sample_rate": 0.2}
 ALLOCATED = {"drawn": "random-allocation", "source": "seen", "name": "RandomAllocation"}

@@ -724,7 +724,7 @@ MUTANTS = (
     Mutant("reacting: removal without its threshold", "information.log_deltas", Drop("+ thresholds"), REACTING_ORACLES + "::test_two_coins_bound_delta_both_ways"),
     Mutant("reacting: any head keeps its signs", "_first_order", Put("setting.agrees", "True"), REACTING + "::test_heads_with_several_outputs"),
     Mutant("reacting: heads with hard labels as one direction", "_first_order", Put("setting.kind is Gradients.ONE_DIRECTION", "setting.agrees"), REACTING + "::test_heads_with_hard_labels"),
-    Mutant("reacting: half lengths of a quarter", "learnt._least_length", Put("_log_excess(law, tilts, above) - opposite", "_log_excess(law, tilts, above) - 6.0 * opposite"), REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
+    Mutant("reacting: half lengths of a quarter", "learnt._least_lengths", Put("log_excess - opposite", "log_excess - 6.0 * opposite"), REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
     Mutant("reacting: labels of a person agree", "_Case.log_chi_square", Drop("and one_sided"), REACTING + "::test_two_labels_of_a_person_turn_against_each_other"),
     Mutant("reacting: half of all pairs for heads", "_Case.log_chi_square", Put("self.setting.agrees", "True"), REACTING + "::test_exact_likelihood_ratios_of_reactions"),
     Mutant("reacting: an epoch of a person as one step", "enclose.case_of", Put("records > 1 and not attained", "False"), REACTING + "::test_a_person_whose_records_are_spread_over_an_epoch"),
