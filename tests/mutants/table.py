@@ -728,7 +728,7 @@ MUTANTS = (
     Mutant("reacting: labels of a person agree", "_Case.log_chi_square", Drop("and one_sided"), REACTING + "::test_two_labels_of_a_person_turn_against_each_other"),
     Mutant("reacting: half of all pairs for heads", "_Case.log_chi_square", Put("self.setting.agrees", "True"), REACTING + "::test_exact_likelihood_ratios_of_reactions"),
     Mutant("reacting: an epoch of a person as one step", "enclose.case_of", Put("records > 1 and not attained", "False"), REACTING + "::test_a_person_whose_records_are_spread_over_an_epoch"),
-    Mutant("reacting: fixed batches", "enclose.case_of", Put("not run.sampler.tells_all", "True"), REACTING + "::test_what_is_not_covered_gets_the_worst_case"),
+    Mutant("reacting: fixed batches", "question.noisy_sums", Put("not run.sampler.tells_all", "True"), REACTING + "::test_what_is_not_covered_gets_the_worst_case"),
     Mutant("reacting: a moment generating function cut off", "learnt.learnt", Put("np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2)", "np.minimum(np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2), 2.0)"), REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
     Mutant("reacting: overlaps as before anything is learnt", "learnt.learnt", Drop("+ gained**2 / d"), REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
     Mutant("reacting: chords without the mean", "overlap_law._log_chords", Put("(inside - edges[:-1]) / np.diff(edges) + _SHARE", "(inside - edges[:-1]) / np.diff(edges) - 0.2"), REACTING_ORACLES + "::test_exponential_moments_of_overlaps_lie_closely_above"),

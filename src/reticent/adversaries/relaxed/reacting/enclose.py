@@ -18,6 +18,7 @@ import numpy as np
 from reticent.adversaries.relaxed.dimension import attacks_from_below, chi_square, second_moment
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid, log_errors
 from reticent.adversaries.relaxed.dimension.overlap_law import overlap_law
+from reticent.adversaries.relaxed.question import noisy_sums
 from reticent.adversaries.relaxed.reacting import frozen
 from reticent.adversaries.relaxed.reacting import information as reacting_information
 from reticent.adversaries.relaxed.reacting.information import Setting
@@ -150,9 +151,8 @@ class _Case:
 
 def case_of(release: Mechanism, setting: Setting) -> _Case | None:
     """What is computed; None where no theorem applies."""
-    sums = [run for part in release.parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
-    runs = [run for run in sums if not run.sampler.tells_all]
-    if len(runs) < len(release.parts):
+    runs = noisy_sums(release)
+    if runs is None:
         return None
     counts: Counter[tuple[float, float]] = Counter()
     for run in runs:
