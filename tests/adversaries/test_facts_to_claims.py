@@ -17,7 +17,7 @@ from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.interop.dp_events import to_dp_event
 from reticent.kernel.accountants import compose
 from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Claim
@@ -143,11 +143,6 @@ def test_several_records_of_a_person_are_refused_by_name(who) -> None:
     for release in (run, Ledger((run, run))):
         with pytest.raises(UnsupportedError, match="one record per person only"):
             who.assess(release, REPLACE)
-
-
-def test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has() -> None:
-    with pytest.raises(ParameterError, match="at most 5"):
-        Relaxed(10).assess(Ledger((Gaussian(2.0, dimension=5), Gaussian(2.0, dimension=20))))
 
 
 @pytest.mark.parametrize("neighbouring", [ADD, REPLACE], ids=lambda x: x.value)

@@ -695,7 +695,7 @@ MUTANTS = (
     Mutant("attribute: what was measured under a budget", "Recorded.proven", Put("largest if record.budget is not None else record.largest_mask_term", "record.largest_mask_term"), FACTS + "::test_a_budget_counts_in_full_and_nothing_that_was_measured"),
     Mutant("attribute: several records of a person", "Attribute.assess", Drop('mechanism.one_record("attribute inference")'), FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
     Mutant("membership game: several records of a person", "MembershipGame.assess", Drop('mechanism.one_record("the membership game", Message("refused.game-persons"))'), FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
-    Mutant("relaxed: dimension of the largest release", "released_coordinates", Put("min", "max"), FACTS + "::test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has"),
+    Mutant("relaxed: dimension of the largest release", "released_coordinates", Put("min", "max"), "tests/adversaries/relaxed/test_direction_unknown.py::test_no_more_dimensions_than_the_release_has"),
     Mutant("relaxed: two runs that differ are one", "as_one_run", Put("len({replace(run, steps=1) for run in runs}) != 1", "not runs"), FACTS + "::test_runs_that_differ_are_each_counted"),
     Mutant("relaxed: schedules under replacement", "fixed_length._several", Put("asked.neighbouring.sensitivity == 1.0", "True"), FACTS + "::test_runs_that_differ_are_each_counted"),
     Mutant("relaxed: ends of a matrix exchanged", "fixed_length._matrix", Put("asked.mu", "asked.mu[::-1]"), FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),

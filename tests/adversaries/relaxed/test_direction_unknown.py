@@ -66,7 +66,9 @@ def test_a_stated_dimension_lowers_the_number_and_says_so() -> None:
     assert {"RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask"} <= set(stated.theorems)
 
 
-@pytest.mark.parametrize("mechanism", [RUN, Gaussian(2.0, 1, 500), Laplace(1.0), Ledger((Gaussian(2.0, 1, 500),))])
+@pytest.mark.parametrize(
+    "mechanism", [RUN, Gaussian(2.0, 1, 500), Laplace(1.0), Ledger((Gaussian(2.0, 1, 500), Gaussian(2.0, 1, 800)))]
+)
 def test_no_more_dimensions_than_the_release_has(mechanism) -> None:
     with pytest.raises(ParameterError, match="dimension must be at most"):
         Relaxed(dimension=501).assess(mechanism)
