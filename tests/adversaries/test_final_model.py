@@ -21,7 +21,7 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.kernel.mechanisms import DPSGD
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Status
-from reticent.samplers import Cyclic
+from reticent.samplers import Cyclic, Shuffled
 
 EPSILON = EpsilonAtDelta(1.0, 1e-5).measure
 ADD, ZERO, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT, Neighbouring.REPLACE
@@ -116,9 +116,10 @@ def test_the_factor_follows_from_step_size_and_curvature() -> None:
             FinalModel(**wrong)
 
 
-def test_no_noise_hides_nothing() -> None:
+@pytest.mark.parametrize("other", [DPSGD(0.0, 1.0, 10), DPSGD(2.0, 0.1, 10, sampler=Shuffled())], ids=repr)
+def test_what_is_not_proven_is_refused(other) -> None:
     with pytest.raises(UnsupportedError, match="hidden steps"):
-        FinalModel(0.9).assess(DPSGD(0.0, 1.0, 10))
+        FinalModel(0.9).assess(other)
 
 
 def test_softmax_with_three_classes_moves_weights_apart() -> None:
