@@ -140,13 +140,17 @@ class _Case:
         """Of a reaction to frozen weights, and of an attacker who sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
         run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
-        fpr, power = frozen.error_rates(*run, part.records, signed=signed)
+        reacting = _log_errors(*frozen.error_rates(*run, part.records, signed=signed))
         if part.rate < 1.0:
-            constant = log_errors(*attacks_from_below.error_rates(*run, _LEVELS, _GROUPS, part.records))
+            constant = _log_errors(*attacks_from_below.error_rates(*run, _LEVELS, _GROUPS, part.records))
         else:
             strength = part.count * (part.records / part.noise) ** 2
             constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
-        return [log_errors(fpr, np.minimum(power, _ALMOST)), constant]  # complements are known to few digits
+        return [reacting, constant]
+
+
+def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
+    return log_errors(fpr, np.minimum(power, _ALMOST))  # its complement is known to few digits
 
 
 def case_of(release: Mechanism, setting: Setting) -> _Case | None:
