@@ -45,7 +45,7 @@ class OverlapLaw:
             exponents: f at each node, last axis.
         """
         logs = self.log_weights + log_expm1(exponents)
-        top = np.maximum(logs.max(axis=-1, keepdims=True), -HUGE)
+        top = np.clip(logs.max(axis=-1, keepdims=True), -HUGE, HUGE)
         return np.asarray(top[..., 0] + log_of(np.exp(logs - top).sum(axis=-1)))
 
 
