@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reticent.adversaries import Attribute, Membership, Mixed, Relaxed
+from reticent.adversaries import Attribute, Mixed, Relaxed
 from reticent.facts.steps import Source
 from reticent.kernel.adversaries import WorstCase, assess, assess_answerable
 from reticent.kernel.adversaries.base import Method
@@ -15,25 +15,16 @@ from reticent.kernel.errors import ParameterError
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Claim, Status
-from reticent.kernel.risk import advantage
-from reticent.mechanisms import Laplace, MatrixMechanism, OneOf, RandomisedResponse, Selection
+from reticent.mechanisms import Laplace, OneOf, Selection
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
 from reticent.pairs import Geometric
-from reticent.samplers import AllocatedOnce, FixedSize, Shuffled
+from reticent.samplers import AllocatedOnce, Shuffled
 from tests.certificates.ledgers import poisson
 
 pytestmark = pytest.mark.usefixtures("coarse")
 
 RUN = DPSGD(2.0, 0.05, 40)
-MECHANISMS = [
-    RUN,
-    DPSGD(2.0, 0.05, 40, sampler=Shuffled()),
-    DPSGD(2.0, 0.05, 40, records_per_user=2),
-    Gaussian(2.0, 3, 5),
-    RandomisedResponse(0.25),
-    Ledger((RUN, Gaussian(2.0))),
-]
 
 
 class Saw:
@@ -60,63 +51,6 @@ NETWORK = GradientsRecord(kind=Gradients.ANY, obstacle=Obstacle.NETWORK)
 
 def keys_of(assessment) -> dict[str, Status]:
     return {one.key: one.status for one in assessment.conditions}
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
-def test_the_worst_case_is_a_bound_whose_general_conditions_are_named(mechanism) -> None:
-    found = WorstCase().assess(mechanism)
-    assert found.claim is Claim.BOUND
-    assert "used-once" in keys_of(found) or isinstance(mechanism, Ledger)
-    assert "unpredictable-noise" in keys_of(found)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "hidden"),
-    [
-        (RUN, True),
-        (DPSGD(2.0, 1.0, 40), False),
-        (DPSGD(2.0, 0.05, 40, sampler=Shuffled()), False),  # holds given the permutation
-        (DPSGD(2.0, 0.05, 40, sampler=FixedSize()), True),
-        (Laplace(2.0, 1, 0.5), True),
-        (MatrixMechanism(2.0, 8, separation=4, sample_rate=0.1), True),
-        (Gaussian(2.0), False),
-        (Ledger((Gaussian(2.0), RUN)), True),
-    ],
-)
-def test_draws_have_to_stay_hidden_where_they_amplify_and_the_attacker_says_so(mechanism, hidden) -> None:
-    found = WorstCase().assess(mechanism)
-    assert ("hidden-draws" in keys_of(found)) == hidden
-    assert ("which records each step drew" in found.lacks) == hidden
-
-
-@pytest.mark.parametrize("adversary", [Relaxed(), Relaxed(30), Mixed(0.5, 30)])
-def test_the_relaxed_attacker_on_training_is_conditional_until_somebody_checks_the_gradients(adversary) -> None:
-    for run in (RUN, DPSGD(2.0, 1.0, 40), Ledger((RUN, DPSGD(3.0, 0.05, 40)))):
-        found = adversary.assess(run)
-        assert found.claim is Claim.CONDITIONAL
-        assert keys_of(found)["fixed-length"] is Status.ASSUMED
-        assert found.vouched({"fixed-length": Status.DECLARED}).claim is Claim.CONDITIONAL
-        assert found.vouched({"fixed-length": Status.CHECKED}).claim is Claim.BOUND
-    stated = replace(adversary, gradients=Gradients.FIXED).assess(RUN)
-    assert keys_of(stated)["fixed-length"] is Status.DECLARED
-    assert stated.claim is Claim.CONDITIONAL
-    closed = Membership().assess(RUN, method=Method.CLT)  # which stays an estimate, whatever is checked
-    assert closed.vouched(dict.fromkeys(keys_of(closed), Status.CHECKED)).claim is Claim.ESTIMATE
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "claim"),
-    [
-        (Gaussian(2.0, 1, 5), Claim.BOUND),
-        (Gaussian(2.0, 2, 5), Claim.CONDITIONAL),  # a later query may react to an earlier answer
-        (Laplace(2.0), Claim.BOUND),
-        (Laplace(2.0, 3), Claim.CONDITIONAL),
-        (MatrixMechanism(2.0, 8, "prefix"), Claim.CONDITIONAL),
-        (DPSGD(2.0, 0.05, 40, sampler=FixedSize()), Claim.BOUND),  # it is the worst case
-    ],
-)
-def test_one_release_of_a_fixed_query_needs_no_condition(mechanism, claim) -> None:
-    assert Relaxed().assess(mechanism).claim is claim
 
 
 @pytest.mark.parametrize(
@@ -150,14 +84,6 @@ def test_gradients_that_may_react_need_no_condition_on_data(kind, between) -> No
     if kind is not Gradients.ANY:
         assert keys_of(found)[kind.value] is Status.DECLARED
         assert keys_of(found)["same-features"] is Status.DECLARED
-
-
-def test_what_somebody_states_about_data_is_a_condition_unless_clipping_ensures_it() -> None:
-    found = Relaxed(30, gradients=Gradients.LINEAR_HEAD, known_share=0.25).assess(RUN)
-    assert found.claim is Claim.CONDITIONAL
-    assert found.vouched({"known-share": Status.CHECKED}).claim is Claim.BOUND
-    assert Attribute(0.5).assess(RUN).claim is Claim.CONDITIONAL
-    assert Attribute(2.0).assess(RUN).claim is Claim.BOUND
 
 
 FITTED = [(LINE, "one-direction"), (HARD, "hard-label-head"), (HEAD, "linear-head"), (FIXED, "fixed")]
@@ -254,27 +180,6 @@ def test_a_filter_that_looked_at_some_records_is_no_bound_for_all() -> None:
         assert ("audited-record" in keys_of(found)) == (claim is Claim.CONDITIONAL)
     with pytest.raises(ParameterError, match="steps"):
         Attribute(replace(whole, budget=None)).assess(RUN)
-
-
-@pytest.mark.parametrize("release", [Gaussian(2.0), Laplace(2.0)])
-def test_one_release_says_that_its_length_does_not_depend_on_the_side(release) -> None:
-    """An answer max(v, 0) moves for one side only; half of the worst case is above this bound, so it must be said."""
-    found, worst = Relaxed().assess(release), WorstCase().assess(release)
-    assert found.claim is Claim.BOUND
-    assert found.measure(advantage).value < 0.5 * worst.measure(advantage).lower
-    assert any("every direction is equally likely" in note for note in found.notes)
-
-
-@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.HARD_LABEL_HEAD, Gradients.LINEAR_HEAD])
-def test_a_bound_without_a_known_share_says_that_no_bias_was_trained(kind) -> None:
-    """With half of each squared length in a bias, whoever looks at the bias alone gains several times this bound."""
-    from tests.adversaries.relaxed.reacting_attacks import frozen_advantage
-
-    found = Relaxed(30, gradients=kind).assess(DPSGD(6.0, 0.2, 100))
-    always = frozen_advantage(6.0 * 2.0**0.5, 0.2, 100, 1, signed=True)  # along one known axis, half of each square
-    assert found.claim is Claim.BOUND
-    assert always > 2.5 * found.measure(advantage).value
-    assert any("A bias is trained only where its share is stated." in one.says for one in found.conditions)
 
 
 @pytest.mark.parametrize("who", [WorstCase(), Relaxed()])

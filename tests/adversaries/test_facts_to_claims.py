@@ -17,12 +17,11 @@ from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.interop.dp_events import to_dp_event
 from reticent.kernel.accountants import compose
 from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.errors import ParameterError, UnsupportedError
+from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Claim
 from reticent.kernel.risk import advantage, epsilon_at_delta
-from reticent.kernel.samplers import Poisson, Sampler
 from reticent.mechanisms import MatrixMechanism
 from reticent.mechanisms.mask_terms import worst_mask_term
 from reticent.mechanisms.sensitivity import Scope, SensitivityRecord
@@ -128,26 +127,6 @@ def test_the_largest_change_of_a_field_is_the_replacement_of_a_record(run) -> No
     assert np.all(one.curve.power(fprs) <= whole.curve.power(fprs) * (1.0 + 1e-9))
 
 
-# --- theorems ----------------------------------------------------------------------------------------
-
-CITED = {
-    (FixedSize(), ADD): "RETICENT:fixed-size-dominance",
-    (FixedSize(), REPLACE): "DONG2022:Theorem 4.2",
-    (Poisson(), ADD): "ZHU2022:Proposition 30",
-    (Poisson(), REPLACE): "RETICENT:replace-dominance",
-    (Poisson(), ZERO): "ZHU2022:Proposition 30",
-    (Shuffled(), ADD): "RETICENT:shuffled-epochs",
-}
-
-
-@pytest.mark.parametrize(("sampler", "neighbouring"), list(CITED), ids=str)
-def test_each_sampler_cites_its_own_theorem(sampler: Sampler, neighbouring: Neighbouring) -> None:
-    found = WorstCase().assess(DPSGD(1.0, 0.1, 5, sampler=sampler), neighbouring)
-    keys = set(found.theorems)
-    assert CITED[sampler, neighbouring] in keys
-    assert not keys & (set(CITED.values()) - {CITED[sampler, neighbouring]})
-
-
 # --- ledgers, persons, patterns ----------------------------------------------------------------------
 
 
@@ -155,7 +134,7 @@ def test_every_part_of_a_ledger_counts_for_a_field() -> None:
     """A quiet part first: the mask of the first part says nothing about the second."""
     quiet, loud = DPSGD(100.0, 0.01, 1), DPSGD(0.5, 0.5, 20)
     both, alone = (Attribute(0.3).assess(one).measure(advantage) for one in (Ledger((quiet, loud)), loud))
-    assert both.value >= alone.lower > 0.0
+    assert 0.0 < alone.lower <= both.value <= both.upper <= 1.0  # two ends that contradict each other are infinite
 
 
 @pytest.mark.parametrize("who", [Attribute(0.3), MembershipGame(50.0)], ids=lambda who: who.name)
@@ -164,11 +143,6 @@ def test_several_records_of_a_person_are_refused_by_name(who) -> None:
     for release in (run, Ledger((run, run))):
         with pytest.raises(UnsupportedError, match="one record per person only"):
             who.assess(release, REPLACE)
-
-
-def test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has() -> None:
-    with pytest.raises(ParameterError, match="at most 5"):
-        Relaxed(10).assess(Ledger((Gaussian(2.0, dimension=5), Gaussian(2.0, dimension=20))))
 
 
 @pytest.mark.parametrize("neighbouring", [ADD, REPLACE], ids=lambda x: x.value)

@@ -49,7 +49,9 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
     attacker under add/remove and replacement, for an unknown sign under add/remove.
     """
     run = mechanism.training
-    if run is None or relation is Neighbouring.ZERO_OUT or not (run.singly_sampled and _is_plain(run)):
+    if run is None or relation is Neighbouring.ZERO_OUT or not run.singly_sampled:
+        return None
+    if not (run.noise_multiplier > 0.05 and run.sample_rate < 1.0):  # the transform does not answer for it
         return None
     with np.errstate(all="ignore"):
         try:
@@ -62,11 +64,6 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
     note = f"Screen accuracy: error rates within {within:g}."
     formula = Formula(curve, conditions=mechanism.conditions, notes=(note,))
     return Assessment(adversary, relation, Method.EXACT, (), formula)
-
-
-def _is_plain(mechanism: DPSGD) -> bool:
-    """Whether the transform answers for this run as it is."""
-    return mechanism.noise_multiplier > 0.05 and mechanism.sample_rate < 1.0
 
 
 def _curve(adversary: Adversary, mechanism: DPSGD, relation: Neighbouring) -> TradeOff | None:

@@ -5,9 +5,7 @@ Theorems: RETICENT:harmonic-rule, LEEMANN2023:Corollary 5.1, LEEMANN2023:Lemma 5
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -17,10 +15,10 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from reticent.adversaries.game import gmip
+from tests.adversaries.golden import GMIP as VECTORS
+from tests.adversaries.golden import golden
 
-GOLDEN = Path(__file__).parents[2] / "golden"
-VECTORS = {v["id"]: v for v in json.loads((GOLDEN / "gmip.json").read_text())["vectors"]}
-TABLE = json.loads((GOLDEN / "gmip_table5.json").read_text())
+TABLE = golden("gmip_table5")
 
 
 def dp_noise(mu: float) -> float:

@@ -5,9 +5,6 @@ Theorems: LEEMANN2023:Theorem 5.1.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import mpmath
 import numpy as np
 import pytest
@@ -18,8 +15,7 @@ from reticent.adversaries.game.spectrum import GradientSpectrum
 from reticent.curves import MembershipStepTradeOff
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import ParameterError
-
-VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[2] / "golden" / "gmip.json").read_text())["vectors"]}
+from tests.adversaries.golden import GMIP as VECTORS
 
 
 @pytest.mark.parametrize("key", [key for key in VECTORS if key.startswith("gauss_mip_")])

@@ -5,9 +5,6 @@ Theorems: LEEMANN2023:Definition 4.1.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -16,8 +13,8 @@ from experiments.gaussian_mip.exact_step import susceptibilities
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
 from reticent.kernel.curves import GaussianTradeOff, Mixture, TradeOff
 from reticent.kernel.errors import ParameterError
+from tests.adversaries.golden import GMIP as VECTORS
 
-VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[2] / "golden" / "gmip.json").read_text())["vectors"]}
 FPR = np.array([1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.8, 0.99])
 
 

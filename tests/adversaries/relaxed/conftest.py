@@ -8,12 +8,19 @@ from reticent.adversaries.relaxed.sign import join, lattice, unknown_sign
 
 
 @pytest.fixture
-def small_lattice(monkeypatch):
-    """An eighth of the points, with nothing remembered from before or for later."""
-    caches = (unknown_sign, join.bounds)
+def forget_signs():
+    """Forgets what was enclosed: now, when it is called, and in the end."""
+
+    def forget() -> None:
+        unknown_sign.cache_clear()
+        join.bounds.cache_clear()
+
+    forget()
+    yield forget
+    forget()
+
+
+@pytest.fixture
+def small_lattice(monkeypatch, forget_signs):
+    """An eighth of the points."""
     monkeypatch.setattr(lattice, "POINTS", 2**18)
-    for cached in caches:
-        cached.cache_clear()
-    yield
-    for cached in caches:
-        cached.cache_clear()

@@ -7,14 +7,14 @@ positive rate and a simulated power. ``reaction`` gives exact likelihood ratios,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.special import ndtr
 from scipy.stats import beta, binom
 
-React = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""From what was released (runs, steps so far, d) and the directions (m, d) to effects (runs, m, d), length <= 1."""
+React = Callable[[np.ndarray | float, np.ndarray], np.ndarray]
+"""From the sum of what was released and the log ratios of ``count`` records (runs, count) to effects (.., count, d)."""
 
 
 def frozen_rates(
@@ -55,24 +55,25 @@ def many_outputs_advantage(
     """
     counts = np.arange(steps + 1)
     mass = binom.pmf(counts, steps, rate)
-    levels = (np.arange(2000) + 0.5) / 2000
+    levels = (np.arange(500) + 0.5) / 500
     if signs_kept:
-        u = np.random.default_rng(2).normal(size=(2000, dimension))
+        u = np.random.default_rng(2).normal(size=(500, dimension))
         length = np.linalg.norm(np.maximum(u, 0.0), axis=1) / np.linalg.norm(u, axis=1) / np.sqrt(dimension)
     elif outputs < dimension:
         length = np.sqrt(beta.ppf(levels, outputs / 2, (dimension - outputs) / 2) / outputs)
     else:
-        length = np.full(2000, dimension**-0.5)
+        length = np.full(500, dimension**-0.5)
     shift = np.multiply.outer(length, counts[mass > 1e-12]) / (noise * np.sqrt(steps))
     weight = mass[mass > 1e-12] / len(levels)
-    return max(float(np.sum((ndtr(shift - t) - ndtr(-t)) @ weight)) for t in np.linspace(0.0, 3.0, 60))
+    return max(float(np.sum((ndtr(shift - t) - ndtr(-t)) @ weight)) for t in np.linspace(0.0, 3.0, 30))
 
 
+@cache
 def _overlap_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of |<u, e>|: Gauss-Legendre in the angle, whose density is sin^(d - 2)."""
     if dimension == 1:
         return np.ones(1), np.ones(1)
-    x, w = np.polynomial.legendre.leggauss(400)
+    x, w = np.polynomial.legendre.leggauss(120)
     top = min(np.pi / 2, 12.0 / np.sqrt(dimension))
     angle = 0.5 * top * (x + 1.0)  # from the equator
     density = np.exp((dimension - 2.0) * np.log(np.cos(angle))) * w
@@ -104,18 +105,6 @@ def learning_power(
     return ndtr(-z), power, np.sqrt(power * (1.0 - power) / runs)
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What exact likelihood ratios of one reaction show, with standard errors of the simulated means."""
-
-    nats: float
-    nats_error: float
-    chi_square: float
-    chi_square_error: float
-    advantage: float
-    advantage_error: float
-
-
 def directions(dimension: int, count: int) -> np.ndarray:
     """``count`` directions that are spread evenly over the circle or the sphere; both signs of e_1 in one dimension."""
     if dimension == 1:
@@ -130,83 +119,77 @@ def directions(dimension: int, count: int) -> np.ndarray:
 
 
 def reaction(
-    react: React, noise: float, rate: float, steps: int, dimension: int, runs: int, rng: np.random.Generator,
-    count: int = 120,
-) -> Seen:  # fmt: skip
-    """Likelihood ratios of "present" against "absent" for a reaction, exactly for ``count`` spread directions."""
-    u = directions(dimension, count)
-    under = {}
+    react: React, noise: float, rate: float, steps: int, count: int, runs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(means, standard errors) of what exact likelihood ratios of a reaction show: ``count`` records are as likely.
+
+    Of the divergence, of chi-square, and of the advantage in both directions.
+    """
+    rng, last = np.random.default_rng(5), []
     for present in (False, True):
-        chosen = rng.integers(len(u), size=runs)
-        log_ratio = np.zeros((runs, len(u)))
-        past: list[np.ndarray] = []
+        record, logs, total = rng.integers(count, size=runs), np.zeros((runs, count)), 0.0
         for _ in range(steps):
-            g = react(np.stack(past, axis=1) if past else np.zeros((runs, 0, _width(react, dimension))), u)
-            y = noise * rng.normal(size=(runs, g.shape[-1]))
-            if present:
-                y += (rng.random(runs) < rate)[:, None] * g[np.arange(runs), chosen]
-            exponent = (np.einsum("rk,rmk->rm", y, g) - 0.5 * np.sum(g**2, axis=2)) / noise**2
-            log_ratio += np.log1p(rate * np.expm1(exponent))
-            past.append(y)
-        under[present] = np.exp(log_ratio).mean(axis=1)
-    absent, logs = under[False], np.log(under[True])
-    square, gain = (absent - 1.0) ** 2, np.maximum(absent - 1.0, 0.0)
-    root = np.sqrt(runs)
-    return Seen(logs.mean(), logs.std() / root, square.mean(), square.std() / root, gain.mean(), gain.std() / root)
+            effects = react(total, logs)
+            effects = np.broadcast_to(effects, (runs, *effects.shape[-2:]))
+            drawn = (rng.random(runs) < rate) * present
+            y = drawn[:, None] * effects[np.arange(runs), record] + noise * rng.normal(size=(runs, effects.shape[2]))
+            inner = np.einsum("rcd,rd->rc", effects, y) - 0.5 * np.sum(effects**2, axis=2)
+            logs, total = logs + np.log1p(rate * np.expm1(inner / noise**2)), total + y
+        last.append(np.log(np.mean(np.exp(logs), axis=1)))
+
+    absent, present = last
+    samples = np.array(
+        [present, np.expm1(absent) ** 2, np.maximum(np.expm1(absent), 0.0), np.maximum(-np.expm1(-present), 0.0)]
+    )
+    return samples.mean(axis=1), samples.std(axis=1) / np.sqrt(runs)
 
 
-def _width(react: React, dimension: int) -> int:
-    return getattr(react, "width", dimension)
-
-
-def random_reaction(rng: np.random.Generator, *, signed: bool = False) -> React:
+def random_reaction(rng: np.random.Generator, u: np.ndarray, *, signed: bool = False) -> React:
     """Active on a cap around a random linear function of the past and a fixed vector; or with smooth lengths."""
     pull, level, soft = rng.normal() * 2.0, rng.normal() * 0.3, rng.random() < 0.4
-    start = rng.normal(size=3)
+    start = rng.normal(size=3)[: u.shape[1]]
 
-    def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
-        w = start[: u.shape[1]] + pull * past.sum(axis=1)
-        agrees = (w / np.linalg.norm(w, axis=1, keepdims=True)) @ u.T
+    def react(total: np.ndarray | float, logs: np.ndarray) -> np.ndarray:
+        w = start + pull * total
+        agrees = (w / np.linalg.norm(w, axis=-1, keepdims=True)) @ u.T
         if signed:
             length = np.tanh(8.0 * (agrees - level)) if soft else np.sign(agrees - level)
         else:
             length = 1.0 / (1.0 + np.exp(-9.0 * (agrees - level))) if soft else (agrees > level).astype(float)
-        return length[:, :, None] * u
+        return length[..., None] * u
 
     return react
 
 
-def greedy_reaction(noise: float, rate: float, level: float = 0.0) -> React:
-    """Active on the cap around what the posterior favours: weights that follow the hidden direction."""
+def greedy_reaction(u: np.ndarray) -> React:
+    """Active on the half around what the posterior favours: weights that follow the hidden direction."""
 
-    def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
-        runs, steps, _ = past.shape
-        log_posterior, middle = np.zeros((runs, len(u))), np.zeros((runs, u.shape[1]))
-        middle[:, 0] = 1.0
-        for t in range(steps + 1):
-            agrees = (middle / np.linalg.norm(middle, axis=1, keepdims=True)) @ u.T
-            g = (agrees > level)[:, :, None] * u
-            if t == steps:
-                return g
-            exponent = (np.einsum("rk,rmk->rm", past[:, t], g) - 0.5 * np.sum(g**2, axis=2)) / noise**2
-            log_posterior += np.log1p(rate * np.expm1(exponent))
-            weight = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
-            middle = weight @ u + 1e-9
-        raise AssertionError("unreachable")
+    def react(total: np.ndarray | float, logs: np.ndarray) -> np.ndarray:
+        middle = np.exp(logs - logs.max(axis=1, keepdims=True)) @ u + 1e-9
+        return (middle @ u.T > 0.0)[:, :, None] * u
 
     return react
 
 
-def head_reaction(rng: np.random.Generator, dimension: int, *, signs_kept: bool = False) -> React:
+def head_reaction(rng: np.random.Generator, u: np.ndarray, *, signs_kept: bool = False) -> React:
     """u (x) v with two outputs: v turns with a random linear function of the past and of u; or its part >= 0 alone."""
+    dimension = u.shape[1]
     start, turn = rng.normal(size=(2, dimension)), rng.normal(size=(2, 2 * dimension)) * 0.5
 
-    def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
-        known = past.sum(axis=1) @ turn.T  # runs x 2
-        v = (start @ u.T).T[None] + known[:, None, :]
+    def react(total: np.ndarray | float, logs: np.ndarray) -> np.ndarray:
+        known = np.broadcast_to(total, (len(logs), 2 * dimension)) @ turn.T
+        v = u @ start.T + known[:, None, :]
         v = np.maximum(v, 0.0) if signs_kept else v
         v /= np.maximum(np.linalg.norm(v, axis=2, keepdims=True), 1e-12)
-        return np.einsum("mi,rmo->rmio", u, v).reshape(len(past), len(u), -1)
+        return np.einsum("mi,rmo->rmio", u, v).reshape(*v.shape[:2], -1)
 
-    react.width = 2 * dimension  # type: ignore[attr-defined]
     return react
+
+
+def divergence(excess: Callable[[np.ndarray], np.ndarray]) -> float:
+    """KL(present || absent) of one step by the trapezoid rule; ``excess`` is the ratio less 1 at y over the noise."""
+    z = np.linspace(-40.0, 60.0, 20_001)
+    x = excess(z)
+    small = np.clip(x, -1e-4, 1e-4)
+    nats = np.where(x == small, small**2 * (0.5 - small / 6.0), (1.0 + x) * np.log1p(x) - x)
+    return float(np.trapezoid(nats * np.exp(-0.5 * z * z), z) / np.sqrt(2.0 * np.pi))

@@ -5,9 +5,6 @@ Theorem: KAISSIS2022:Theorem 2.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,10 +13,9 @@ from reticent.curves import RelaxedGaussianTradeOff
 from reticent.kernel.curves.worst import Symmetrised
 from reticent.kernel.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.kernel.pairs import Neighbouring
+from tests.adversaries.golden import COMPOSED
 
-GROUP = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"][
-    "I_composition"
-]
+GROUP = COMPOSED["I_composition"]
 ADD = Neighbouring.ADD_REMOVE
 
 

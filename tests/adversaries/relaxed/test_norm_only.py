@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +14,9 @@ from reticent.kernel.errors import UnsupportedError
 from reticent.kernel.mechanisms import DPSGD, Gaussian
 from reticent.kernel.pairs import Neighbouring
 from reticent.samplers import Shuffled
+from tests.adversaries.golden import COMPOSED
 
-GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]
-COMPOSED = [e for e in GROUPS["M_composed"] if "per-release" in e["quantity"]]
+PER_RELEASE = [e for e in COMPOSED["M_composed"] if "per-release" in e["quantity"]]
 
 
 def _mechanism(params: dict) -> DPSGD | Gaussian:
@@ -28,7 +26,7 @@ def _mechanism(params: dict) -> DPSGD | Gaussian:
     return Gaussian(noise, count) if rate == 1.0 else DPSGD(noise, rate, count)
 
 
-@pytest.mark.parametrize("entry", COMPOSED, ids=lambda e: e["id"])
+@pytest.mark.parametrize("entry", PER_RELEASE, ids=lambda e: e["id"])
 def test_composed_profiles_enclose_the_goldens(entry: dict) -> None:
     epsilon, truth = float(entry["params"]["eps"]), float(entry["value"])
     upper, lower = norm_only(_mechanism(entry["params"]))

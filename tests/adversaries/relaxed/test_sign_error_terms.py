@@ -1,15 +1,13 @@
-"""Error terms of the two routes of the common sign, each in a regime where it matters: set to zero it is missed."""
+"""Error terms of the Fourier route of the common sign, each in a regime where it matters: set to zero it is missed."""
 
-import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import copies, kernel, lattice, noise, transform
+from reticent.adversaries.relaxed.sign import copies, kernel, noise, transform
 from reticent.adversaries.relaxed.sign.step import FoldedNodes, TiltedLaw
-from reticent.kernel.accountants import powers
 
 
 @pytest.fixture(scope="module")
@@ -134,85 +132,6 @@ class TestOutsideBound:
         counts = np.append(found.counts, np.zeros(max(len(t) - len(found.counts), 0), dtype=int))[: len(t)]
         skipped = np.arange(len(w)) >= counts[:, None]
         assert np.exp(logs[skipped]).sum() * plan.dtau * plan.dw <= found.rest - plan.beyond
-
-
-def common_sign_delta(noise, rate, steps, epsilons):
-    """delta by brute force over a coarse product rule: every combination of nodes, all steps."""
-    y, weight = np.polynomial.hermite_e.hermegauss(41)
-    weight = weight / math.sqrt(2 * math.pi)
-    up, down = (np.log1p(rate * np.expm1(s * y / noise - 0.5 / noise**2)) for s in (1.0, -1.0))
-    total = np.zeros(len(epsilons))
-    for nodes in itertools.product(range(41), repeat=steps):
-        chosen = list(nodes)
-        ratio = 0.5 * (math.exp(up[chosen].sum()) + math.exp(down[chosen].sum()))
-        total += weight[chosen].prod() * np.maximum(ratio - np.exp(epsilons), 0.0)
-    return total
-
-
-class TestLattice:
-    KINDS = ((noise.GaussianSign(0.1, 1.0), 2), (noise.GaussianSign(0.3, 0.5), 7))
-
-    def test_a_short_reach_is_paid_for(self, monkeypatch):
-        """Observations past 2.5 standard deviations left out: the safe side covers them, and the tests' errors do."""
-        monkeypatch.setattr(noise, "REACH", 2.5)
-        values = lattice.bounds([(noise.GaussianSign(0.5, 1.0), 2)], 200, 2**14)
-        truth = common_sign_delta(1.0, 0.5, 2, values.thresholds[values.thresholds >= 0.0])
-        add = values.delta[values.thresholds >= 0.0]
-        assert np.all(add >= truth - 1e-4)
-        attained = 1.0 - sum(values.tests())  # of legal tests: at most the largest advantage
-        assert attained.max() <= truth[0] + 1e-4
-        lost = 2 * noise.GaussianSign(0.5, 1.0).lost
-        assert add[-1] >= lost > 0.01
-
-    def test_rounding_of_every_kind(self, monkeypatch):
-        """Far out nothing but stated errors is left; they are a sum over the steps of all kinds."""
-        far = []
-        for error in (lattice.ROUNDING, lattice.ROUNDING + 1e-7):
-            monkeypatch.setattr(lattice, "ROUNDING", error)
-            far.append(lattice.bounds(self.KINDS, 100, 2**14))
-        before, after = (found.tests()[0] for found in far)
-        assert np.all(after >= np.minimum(before + 8.9e-7, 1.0))
-        near = np.searchsorted(far[0].thresholds, 0.0)
-        assert far[1].delta[near] - far[0].delta[near] >= 8.9e-7
-
-    def test_observations_beyond_the_nodes_of_every_kind(self, monkeypatch) -> None:
-        before = lattice.bounds(self.KINDS, 100, 2**14)
-        fewer = before.tests()
-        monkeypatch.setattr(noise.GaussianSign, "lost", property(lambda kind: 1e-4 if kind.rate == 0.3 else 1e-2))
-        after = lattice.bounds(self.KINDS, 100, 2**14)
-        ends = zip(("delta", "fpr", "fnr"), (before.delta, *fewer), (after.delta, *after.tests()), strict=True)
-        for name, less, more in ends:
-            assert np.all(more >= np.minimum(less + 0.0206, 1.0)), name
-
-    def test_rounding_of_the_powers_of_every_part(self, monkeypatch) -> None:
-        """Beside a step that shows nothing, whichever comes first, a part keeps its error; and the sum holds."""
-        rng = np.random.default_rng(2)
-        first, second = (powers.GridStep((np.arange(40),), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
-        nothing = powers.GridStep((np.zeros(1, dtype=int),), np.ones(1), np.zeros(1), 1)
-        alone = [powers.power([part], (2**13,), (0,))[1] for part in (first, second)]
-        for part, stated in zip((first, second), alone, strict=True):
-            for parts in ([nothing, part], [part, nothing]):
-                assert stated * (1.0 - 1e-9) <= powers.power(parts, (2**13,), (0,))[1] <= 2.0 * stated
-        exact, fine, digits = powers.power([first, second], (2**13,), (0,))[0], np.fft.rfftn, 2.0**-20
-
-        def coarse(values: np.ndarray) -> np.ndarray:
-            image = fine(values)
-            return image * (1.0 + digits * np.cos(np.arange(len(image))))
-
-        monkeypatch.setattr(powers, "EPS", digits / 8.0)
-        monkeypatch.setattr(np.fft, "rfftn", coarse)
-        rough, stated = powers.power([first, second], (2**13,), (0,))
-        assert 1e-9 < float(np.abs(rough - exact).sum()) <= stated
-
-    def test_errors_of_the_powers_reach_every_bound(self, monkeypatch):
-        """Rounding and wrap-around as ``powers`` states them: on delta in both directions and on both errors."""
-        power, found = lattice.power, []
-        for more in (0.0, 1e-6):
-            monkeypatch.setattr(lattice, "power", lambda *a, m=more: (lambda mass, off: (mass, off + m))(*power(*a)))
-            one = lattice.bounds([(noise.GaussianSign(0.1, 1.0), 5)], 100, 2**14)
-            found.append((one.delta, *one.tests()))
-        for name, before, after in zip(("delta", "fpr", "fnr"), *found, strict=True):
-            assert np.all(after >= np.minimum(before + 0.99e-6, 1.0)), name
 
 
 def test_a_bound_that_cannot_be_computed_bounds_nothing() -> None:

@@ -148,7 +148,8 @@ class MembershipGame(Adversary):
         typical = _mean_susceptibility(k)
         step = gmip.one_step_mu(dimension, typical, gmip.effective_batch(batch, mechanism.noise_multiplier))
         least = min(step, gmip.differential_privacy_mu(mechanism.noise_multiplier))
-        mu = _published_mu(least, mechanism)
+        whole = mechanism.sample_rate == 1.0
+        mu = least * mechanism.steps**0.5 if whole else gmip.sampled_mu(least, mechanism.sample_rate, mechanism.steps)
         formula = Formula(
             GaussianTradeOff(min(mu, _LARGEST_MU)),
             theorems=("LEEMANN2023:Corollary 5.1", "LEEMANN2023:Lemma 5.1"),
@@ -182,10 +183,6 @@ def _dimension(mechanism: DPSGD) -> int:
     return mechanism.num_parameters
 
 
-def _full_batch(mechanism: DPSGD) -> bool:
-    return mechanism.sample_rate == 1.0
-
-
 def _single_pass(mechanism: DPSGD) -> bool:
     """Whether no record is used in more than one step, whatever the random draws."""
     if mechanism.steps == 1:
@@ -199,7 +196,7 @@ def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> Message | Non
         return Message("note.game-reused", steps=Figure(str(mechanism.steps)))
     if not mechanism.sampler.game:
         return Message("note.game-sampler", sampler=mechanism.sampler.name)
-    if mechanism.sampler.independent and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
+    if mechanism.sampler.independent and mechanism.sample_rate < 1.0 and isinstance(k, GradientSpectrum):
         return Message("note.game-spectrum")
     return None
 
@@ -214,7 +211,7 @@ def _effective_noise(mechanism: DPSGD, batch: float, k: float | GradientSpectrum
     sigma = mechanism.noise_multiplier
     if isinstance(k, GradientSpectrum):
         return _SENSITIVITY / k.mu(batch, sigma)
-    if mechanism.sampler.independent and not _full_batch(mechanism):
+    if mechanism.sampler.independent and mechanism.sample_rate < 1.0:
         return (sigma**2 + batch * (1.0 - mechanism.sample_rate) / k) ** 0.5
     return _SENSITIVITY / gmip.harmonic_mu(batch, k, sigma)
 
@@ -228,7 +225,7 @@ def _game_curve(mechanism: DPSGD, batch: float, k: Susceptibility) -> TradeOff:
 def _curve_of_one_use(mechanism: DPSGD) -> TradeOff:
     """The curve of at most one use of the target; for shuffled data its step is revealed, which is safe."""
     step = GaussianTradeOff(_SENSITIVITY / mechanism.noise_multiplier)
-    if _full_batch(mechanism):
+    if mechanism.sample_rate == 1.0:
         return step
     if not mechanism.sampler.in_passes:
         return compose(mechanism, Neighbouring.REPLACE).pessimistic
@@ -276,7 +273,7 @@ def _rule_in_words(mechanism: DPSGD, noise: float, batch: float, k: Susceptibili
     injected = _SENSITIVITY / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
     if isinstance(k, GradientSpectrum):
         formula = "Sum over the given spectrum"
-    elif mechanism.sampler.independent and not _full_batch(mechanism):
+    elif mechanism.sampler.independent and mechanism.sample_rate < 1.0:
         formula = (
             "Harmonic rule for Poisson batches, 1/mu^2 = (noise_multiplier^2 + n (1 - sample_rate)/K)/sensitivity^2"
         )
@@ -286,9 +283,3 @@ def _rule_in_words(mechanism: DPSGD, noise: float, batch: float, k: Susceptibili
         f"{formula}, batch size n = {batch:g}: mu of one step is {_SENSITIVITY / noise:.6g} with the randomness of "
         f"the other records and {injected:.6g} by the noise alone (the worst case)."
     )
-
-
-def _published_mu(step: float, mechanism: DPSGD) -> float:
-    if _full_batch(mechanism):
-        return step * mechanism.steps**0.5
-    return gmip.sampled_mu(step, mechanism.sample_rate, mechanism.steps)

@@ -108,16 +108,11 @@ class Relaxed(DirectionUnknown):
 
     def __post_init__(self) -> None:
         check_reaction(self.gradients, self.known_share)
-        if self.directions is not None and self.gradients is not None:
-            raise ParameterError(
-                "gradients", self.gradients, "left out where a law of directions is given", shown=False
-            )
         if self.dimension is not None:
             checks.count(dimension=self.dimension)
-            if self.directions is not None:
-                raise ParameterError(
-                    "dimension", self.dimension, "left out where a law of directions is given", shown=False
-                )
+        for name, value in (("gradients", self.gradients), ("dimension", self.dimension)):
+            if self.directions is not None and value is not None:
+                raise ParameterError(name, value, "left out where a law of directions is given", shown=False)
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT

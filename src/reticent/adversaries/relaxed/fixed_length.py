@@ -11,7 +11,7 @@ from dataclasses import replace
 from reticent import curves, mechanisms
 from reticent.adversaries.relaxed import dimension as vectors
 from reticent.adversaries.relaxed import sign
-from reticent.adversaries.relaxed.question import Question
+from reticent.adversaries.relaxed.question import Question, noisy_sums
 from reticent.kernel.curves import symmetrised
 from reticent.kernel.curves.enclosure import Enclosure
 from reticent.kernel.mechanisms import DPSGD, Mechanism
@@ -47,9 +47,8 @@ def fixed_length(asked: Question) -> Proof | None:
             return _matrix(asked, asked.mechanism)
         case mechanisms.Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             return _laplace(asked, asked.mechanism)
-    sums = [run for part in parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
-    runs = [run for run in sums if not run.sampler.tells_all]  # else a displaced record shows its direction
-    if len(runs) < len(parts) or len({part.training is None for part in parts}) > 1:
+    runs = noisy_sums(asked.mechanism)
+    if runs is None or len({part.training is None for part in parts}) > 1:
         return None
     if parts[0].training is None:
         return _queries(asked, runs)

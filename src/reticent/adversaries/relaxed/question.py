@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reticent.kernel.curves.enclosure import Enclosure
-from reticent.kernel.mechanisms import Mechanism
+from reticent.kernel.mechanisms import DPSGD, Mechanism
 from reticent.kernel.messages import Message
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Proof, condition
 
 AVERAGE = Message("note.average")
+
+
+def noisy_sums(release: Mechanism) -> list[DPSGD] | None:
+    """The parts of a release, where each is sums with noise whose batches show no record that the target displaces.
+
+    Such a record shows its direction.
+    """
+    sums = [run for part in release.parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
+    hidden = [run for run in sums if not run.sampler.tells_all]
+    return hidden if len(hidden) == len(release.parts) else None
 
 
 @dataclass(frozen=True, slots=True)

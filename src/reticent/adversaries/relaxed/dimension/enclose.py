@@ -130,9 +130,7 @@ def _of_person(run: DPSGD, dimension: int) -> Enclosure:
     if run.noise_multiplier < _LEAST_NOISE:
         return Enclosure.from_above(worst.pessimistic, worst.notes)
     with np.errstate(all="ignore"):
-        norms = log_norms(*case, dimension, records=run.records)
-        thresholds = grid(norms)
-        moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
+        moments = _by_moments(log_norms(*case, dimension, records=run.records))
         below = _reached(attacks_from_below.error_rates(*case, dimension, records=run.records))
         return Enclosure.checked(strictest([moments, worst.pessimistic]), below, worst.notes)
 
@@ -269,6 +267,12 @@ def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray)
     return symmetric_above(thresholds, np.maximum(np.maximum(add, remove), _UNDERFLOW))
 
 
+def _by_moments(norms: dict[float, float]) -> Polygon:
+    """The symmetrised curve that moments allow."""
+    thresholds = grid(norms)
+    return both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
+
+
 def _below(run: DPSGD, dimension: int) -> Polygon:
     """What simple attackers reach, in both directions."""
     return _reached(attacks_from_below.error_rates(run.noise_multiplier, run.sample_rate, run.steps, dimension))
@@ -276,9 +280,13 @@ def _below(run: DPSGD, dimension: int) -> Polygon:
 
 def _reached(rates: tuple[np.ndarray, np.ndarray]) -> Polygon:
     """The curve through (false positive rate, power) of legal tests, and of the same tests the other way."""
-    fpr, power = rates  # in [0, 1], or not a number: then it is left out
-    curve = polygon_through(LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power)))
+    curve = polygon_through(log_errors(*rates))
     return hull([curve, curve.reversed])
+
+
+def log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
+    """Of tests with this false positive rate and power, in [0, 1] or not a number: then a test is left out."""
+    return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
 
 
 def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
@@ -295,8 +303,6 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
         raise UnsupportedError(
             "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"
         )
-    norms = {q: law.log_chi_square(run, q) for q in ORDERS}
-    thresholds = grid(norms)
     with np.errstate(all="ignore"):
-        moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
+        moments = _by_moments({q: law.log_chi_square(run, q) for q in ORDERS})
         return strictest([moments, compose(run, Neighbouring.ADD_REMOVE).pessimistic])

@@ -23,6 +23,7 @@ from reticent.kernel.curves._logs import TINY
 from reticent.kernel.curves._thresholds import halved
 
 _EDGES = np.concatenate([np.linspace(-8.0, -3.0, 60), np.linspace(-3.0, 4.0, 501)[1:], np.linspace(4.0, 12.0, 120)[1:]])
+_LOG_BELOW = log_ndtr(_EDGES)
 _ORDERS = (2.0, 2.7, 3.8, 5.5, 9.0)  # of the moments of LR that are used
 _WIDEST = 40.0  # a that is looked for
 _USEFUL = 12.0  # log of chi-square at a noise, beyond which its moment says nothing
@@ -64,20 +65,21 @@ def _largest(order: float, log_moment: float) -> np.ndarray:
     """Per y, an upper bound on the largest a with E LR^order <= e^log_moment: the moment grows with a."""
 
     def fits(a: np.ndarray) -> np.ndarray:
-        return _log_mean(order * a, _EDGES) - order * _log_mean(a, _EDGES) <= log_moment + _ROUNDING
+        return _log_mean(order * a) - order * _log_mean(a) <= log_moment + _ROUNDING
 
     return halved(fits, np.zeros(len(_EDGES)), np.full(len(_EDGES), _WIDEST), _HALVINGS)[1]
 
 
-def _log_mean(a: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """log E exp(a (x - y)_+)."""
-    return np.logaddexp(log_ndtr(y), 0.5 * a * a - a * y + log_ndtr(a - y))
+def _log_mean(a: np.ndarray, at: slice = slice(None)) -> np.ndarray:
+    """log E exp(a (x - y)_+) at the edges ``at``."""
+    y = _EDGES[at]
+    return np.logaddexp(_LOG_BELOW[at], 0.5 * a * a - a * y + log_ndtr(a - y))
 
 
 def _shortfall(log_t: np.ndarray, a: np.ndarray) -> np.ndarray:
     """The largest E (t - LR)_+ over all cells, and over what lies left of them, where LR is at most lognormal."""
     first, a, y = a[0], a[1:], _EDGES[:-1]
-    t, log_c = np.exp(log_t)[:, None], -_log_mean(a, y)
+    t, log_c = np.exp(log_t)[:, None], -_log_mean(a, slice(-1))
     end = y + np.maximum(log_t[:, None] - log_c, 0.0) / a
     rise = np.exp(log_c + 0.5 * a * a - a * y) * (ndtr(end - a) - ndtr(y - a))
     flat = np.where(log_t[:, None] > log_c, t * ndtr(end) - np.exp(log_c) * ndtr(y) - rise, 0.0)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, betaincc, logsumexp
+from scipy.special import betainc, betaincc
 
-from reticent.kernel.curves._logs import cell_masses, log_expm1, log_of
+from reticent.kernel.curves._logs import HUGE, cell_masses, log_expm1, log_of
 
 _NEAR, _FAR, _WIDTH = 700, 300, 9.0  # cells up to this many standard deviations, and beyond, in proportion
 _SHARE = 1e-6  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
@@ -44,7 +44,9 @@ class OverlapLaw:
         Args:
             exponents: f at each node, last axis.
         """
-        return np.asarray(logsumexp(self.log_weights + log_expm1(exponents), axis=-1))
+        logs = self.log_weights + log_expm1(exponents)
+        top = np.clip(logs.max(axis=-1, keepdims=True), -HUGE, HUGE)
+        return np.asarray(top[..., 0] + log_of(np.exp(logs - top).sum(axis=-1)))
 
 
 @lru_cache(maxsize=32)

@@ -16,8 +16,9 @@ from functools import lru_cache
 import numpy as np
 
 from reticent.adversaries.relaxed.dimension import attacks_from_below, chi_square, second_moment
-from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
+from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid, log_errors
 from reticent.adversaries.relaxed.dimension.overlap_law import overlap_law
+from reticent.adversaries.relaxed.question import noisy_sums
 from reticent.adversaries.relaxed.reacting import frozen
 from reticent.adversaries.relaxed.reacting import information as reacting_information
 from reticent.adversaries.relaxed.reacting.information import Setting
@@ -139,25 +140,23 @@ class _Case:
         """Of a reaction to frozen weights, and of an attacker who sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
         run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
-        reacting = frozen.error_rates(*run, part.records, signed=signed)
+        reacting = _log_errors(*frozen.error_rates(*run, part.records, signed=signed))
         if part.rate < 1.0:
             constant = _log_errors(*attacks_from_below.error_rates(*run, _LEVELS, _GROUPS, part.records))
         else:
             strength = part.count * (part.records / part.noise) ** 2
             constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
-        return [_log_errors(*reacting), constant]
+        return [reacting, constant]
 
 
 def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
-    power = np.minimum(power, _ALMOST)  # its complement is known to few digits
-    return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
+    return log_errors(fpr, np.minimum(power, _ALMOST))  # its complement is known to few digits
 
 
 def case_of(release: Mechanism, setting: Setting) -> _Case | None:
     """What is computed; None where no theorem applies."""
-    sums = [run for part in release.parts if (run := part.sums) is not None and run.noise_multiplier > 0.0]
-    runs = [run for run in sums if not run.sampler.tells_all]
-    if len(runs) < len(release.parts):
+    runs = noisy_sums(release)
+    if runs is None:
         return None
     counts: Counter[tuple[float, float]] = Counter()
     for run in runs:

@@ -62,6 +62,11 @@ class Gains:
         """At any ``nats`` >= 0."""
         return np.interp(nats, self.nats, self.most)
 
+    def up_to(self, most: float) -> float:
+        """The integral from 0 to ``most`` nats."""
+        inside = np.append(self.nats[self.nats < most], most)
+        return float(np.trapezoid(self(inside), inside))
+
 
 def divergence(parts: Sequence[Steps], setting: Setting) -> float:
     """Upper bound on KL(present || absent), in nats, whatever the order of the parts.
@@ -91,22 +96,30 @@ def first_step_chi_square(part: Steps, setting: Setting) -> float:
 
 
 def one_by_one(part: Steps, setting: Setting) -> float:
-    """The sum of gains: first steps one by one, later ones in blocks that take the gain of their last step."""
-    low = np.arange(min(part.count, _SINGLE), dtype=float)
-    if part.count > _SINGLE:
-        powers = np.arange(np.log(part.count / _SINGLE) / np.log(_GROWTH) + 1)
+    """The sum of what each step tells, once the steps before have taught."""
+    return summed(gains_of(part, setting), part.count, known_direction(part))
+
+
+def summed(gains: Gains, steps: int, taught: float) -> float:
+    """The sum of gains: first steps one by one, later ones in blocks that take the gain of their last step.
+
+    Args:
+        gains: by what is known.
+        steps: how many.
+        taught: by each step, in nats.
+    """
+    low = np.arange(min(steps, _SINGLE), dtype=float)
+    if steps > _SINGLE:
+        powers = np.arange(np.log(steps / _SINGLE) / np.log(_GROWTH) + 1)
         grown = np.unique(np.ceil(_SINGLE * _GROWTH**powers))
-        low = np.append(low, grown[grown < part.count])
-    high = np.append(low[1:], part.count) - 1.0
-    gains = gains_of(part, setting)(high * known_direction(part))
-    return float(np.sum((high - low + 1.0) * gains))
+        low = np.append(low, grown[grown < steps])
+    high = np.append(low[1:], steps) - 1.0
+    return float(np.sum((high - low + 1.0) * gains(high * taught)))
 
 
 def continuous(taught: float, setting: Setting) -> float:
-    """Without sampling: the integral over what is known, as the signal grows inside of each step."""
-    gains = _mean_effect(setting)
-    grid = np.append(gains.nats[gains.nats < taught], taught)
-    return float(np.trapezoid(gains(grid), grid))
+    """Without sampling: the signal grows inside of each step."""
+    return _mean_effect(setting).up_to(taught)
 
 
 def any_order(parts: Sequence[Steps], setting: Setting) -> float:

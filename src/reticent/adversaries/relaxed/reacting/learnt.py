@@ -67,7 +67,7 @@ def learnt(dimension: int) -> Learnt:
     square[0], half_square[0] = min(ROUND_UP / d, square[0]), min(0.5 * ROUND_UP / d, half_square[0])
     gained = least_mean(nats, FORMS, np.log1p(2.0 * np.expm1(log_form(FORMS))), most=d)
     overlap = np.minimum(square, (1.0 + gained**2 / d) / d * ROUND_UP)
-    length, half_length = (_least_length(law, nats, opposite) for opposite in (0.0, LOG_2))
+    length, half_length = _least_lengths(law, nats)
     return Learnt(nats, positive, square, half_square, length, half_length, overlap)
 
 
@@ -84,17 +84,20 @@ def log_form(share: np.ndarray) -> np.ndarray:
     return 0.5 * (-np.log1p(-2.0 * share) - 2.0 * share)
 
 
-def _least_length(law: OverlapLaw, nats: np.ndarray, opposite: float) -> np.ndarray:
-    """N(I): sqrt(q) <= h(q), h a tangent up to tau^2 and sqrt(q) beyond; e^{L h} is convex in q where L tau >= 1.
+def _least_lengths(law: OverlapLaw, nats: np.ndarray) -> np.ndarray:
+    """N(I), of M'u and of its part above 0.
 
-    So among all M one column is the worst: q = <u, e>^2; or, where ``opposite`` is log 2, 0 for half of all directions.
+    sqrt(q) <= h(q), h a tangent up to tau^2 and sqrt(q) beyond; e^{L h} is convex in q where L tau >= 1. So among all M
+    one column is the worst: q = <u, e>^2; or, of the part above 0, 0 for half of all directions.
     """
-    d, best = float(law.dimension), np.ones(len(nats))
+    d, best = float(law.dimension), np.ones((2, len(nats)))
     for tangent in _TANGENTS / np.sqrt(d):
         tilts = np.geomspace(1.0 / tangent, _LARGEST_TILT * d + 1.0 / tangent, _FEW_TILTS)
         above = np.where(law.nodes < tangent, 0.5 * law.nodes**2 / tangent, law.nodes - 0.5 * tangent)
-        log_excess = _log_excess(law, tilts, above) - opposite
-        best = np.minimum(best, least_mean(nats, tilts, 0.5 * tilts * tangent + np.logaddexp(0.0, log_excess)))
+        log_excess = _log_excess(law, tilts, above)
+        for known, opposite in zip(best, (0.0, LOG_2), strict=True):
+            log_means = 0.5 * tilts * tangent + np.logaddexp(0.0, log_excess - opposite)
+            np.minimum(known, least_mean(nats, tilts, log_means), out=known)
     return best
 
 
@@ -107,4 +110,6 @@ def least_mean(nats: np.ndarray, tilts: np.ndarray, log_means: np.ndarray, most:
         log_means: log E e^{L f}, from above, shape (m,).
         most: of f.
     """
-    return np.minimum(np.min((nats[:, None] + log_means) / tilts, axis=1) * ROUND_UP, most)
+    lines = np.multiply.outer(nats, 1.0 / tilts)
+    lines += log_means / tilts
+    return np.minimum(lines.min(axis=1) * ROUND_UP, most)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
-from reticent.adversaries.relaxed.reacting.information import Gains, log_deltas, majorant
+from reticent.adversaries.relaxed.reacting.information import Gains, log_deltas, majorant, summed
 from reticent.adversaries.relaxed.reacting.learnt import least_mean
 from reticent.adversaries.relaxed.reacting.step_information import Steps, above_tangent, known_direction, steepest
 from reticent.kernel.curves.enclosure import Enclosure
@@ -22,7 +22,6 @@ from reticent.kernel.samplers import Run
 
 _TILTS = np.geomspace(1e-6, 200.0, 1500)  # values of L
 _NATS = np.append(0.0, np.geomspace(1e-13, 1e3, 2500))  # values of I
-_SINGLE, _BLOCKS = 2000, 3000  # steps that are added one by one; blocks, each at its last step, of longer runs
 _ROUND_UP = 1.0 + 1e-9
 _LEAST = 1e-300  # of a divergence whose logarithm is taken
 
@@ -51,7 +50,7 @@ def divergence(part: Steps, mean: float, second: float) -> float:
     """
     kappa, (around, square) = known_direction(part), _learnt(second)
     steps, mean = float(part.count), min(mean, math.sqrt(second))
-    learnt_around, learnt_square = _summed(around, part.count, kappa), _summed(square, part.count, kappa)
+    learnt_around, learnt_square = (summed(gains, part.count, kappa) for gains in (around, square))
     steepness = steepest(part.drawn) * part.rate**2
     with np.errstate(over="ignore"):
         beyond = float(above_tangent(np.array(part.signal)))
@@ -59,8 +58,8 @@ def divergence(part: Steps, mean: float, second: float) -> float:
         ways = [steps * kappa, steepness * ahead, steepness * (part.signal + beyond) * learnt_square]
     if part.rate == 1.0:  # the signal grows inside of each step
         taught = steps * kappa
-        ways.append((mean * math.sqrt(taught) + math.sqrt(_integral(around, taught))) ** 2)
-        ways.append(_integral(square, taught))
+        ways.append((mean * math.sqrt(taught) + math.sqrt(around.up_to(taught))) ** 2)
+        ways.append(square.up_to(taught))
     return min(ways) * _ROUND_UP
 
 
@@ -72,15 +71,3 @@ def _learnt(second: float) -> tuple[Gains, Gains]:
     square = least_mean(_NATS, _TILTS, np.log1p(second * np.expm1(_TILTS)))
     square[0] = min(second * _ROUND_UP, square[0])
     return tuple(majorant(_NATS, np.append(bound, bound[-1])) for bound in (around, square))  # type: ignore[return-value]
-
-
-def _summed(gains: Gains, steps: int, kappa: float) -> float:
-    """The sum over steps t < ``steps`` of the gain at t kappa nats; blocks of steps count as their last one."""
-    ends = np.arange(1.0, steps + 1.0) if steps <= _SINGLE else np.unique(np.ceil(np.linspace(1.0, steps, _BLOCKS)))
-    return float(np.sum(np.diff(ends, prepend=0.0) * gains((ends - 1.0) * kappa)))
-
-
-def _integral(gains: Gains, most: float) -> float:
-    """The integral of the gains from 0 to ``most`` nats."""
-    inside = np.append(gains.nats[gains.nats < most], most)
-    return float(np.trapezoid(gains(inside), inside))

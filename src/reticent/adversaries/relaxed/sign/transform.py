@@ -160,11 +160,13 @@ class Mellin:
 
         Times e^l that of "absent" bounds the error of the payoff as well, because |1/(s(s-1))| <= 1/|s| where Re s < 0.
         """
-        plan = self.summed.plan
+        plan, c, lift = self.summed.plan, self.summed.plan.line, self.summed.lift
         # log of int cosh^c, the largest modulus of K_s on the line
-        kernel = float(2.0 * loggamma(-0.5 * plan.line) - loggamma(-plan.line) - (plan.line + 1.0) * math.log(2.0))
-        level = math.exp(kernel + _log_size(plan, self.summed.lift)) / (2.0 * math.pi**2 * abs(plan.line))
-        return np.exp(-plan.line * thresholds) * (4.0 * self.summed.rest * level + EPS * self.rounding)
+        kernel = float(2.0 * loggamma(-0.5 * c) - loggamma(-c) - (c + 1.0) * math.log(2.0))
+        # log of the largest modulus of phi^T, and of the blur's factor
+        size = plan.total(lambda nodes: nodes.log_moment(c + lift, lift)) + 0.5 * (plan.blur_b * c) ** 2
+        level = math.exp(kernel + size + plan.blur_mean * c) / (2.0 * math.pi**2 * abs(c))
+        return np.exp(-c * thresholds) * (4.0 * self.summed.rest * level + EPS * self.rounding)
 
 
 def bounds(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedBounds:
@@ -287,19 +289,13 @@ def frequencies_of(plan: FourierPlan, lift: float, most: int = _MOST_FREQUENCIES
     raise NumericalError(f"common-sign composition: it needs more than {most} frequencies")
 
 
-def _coarse_nodes(plan: FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:
-    """Enough for moduli to 1e-5 (see ``TiltedLaw``), for each kind of step."""
-    return [
-        FoldedNodes.of(step, node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
-        for step, _ in plan.kinds
-    ]
-
-
 def outside_bound(plan: FourierPlan, lift: float) -> OutsideBound | None:
     """Bounds on |phi/phi(c, 0)|^T at all frequencies within the reach of the blur; None if there are too many cells."""
 
     def laws(ends: tuple[float, float]) -> list[TiltedLaw]:
-        return [TiltedLaw.of(nodes, plan.line, lift) for nodes in _coarse_nodes(plan, ends)]
+        """On nodes that are enough for moduli to 1e-5."""
+        steps = [(step, node_spacing(plan, step, ends, _COARSE, _COARSE_REACH)) for step, _ in plan.kinds]
+        return [TiltedLaw.of(FoldedNodes.of(*each, _COARSE_REACH), plan.line, lift) for each in steps]
 
     return OutsideBound.of(laws, [steps for _, steps in plan.kinds], plan.ends)
 
@@ -343,7 +339,7 @@ def transform_of(summed: Frequencies) -> Mellin:
     values, total, start = np.empty(len(s), dtype=complex), 0.0, 0
     while start < len(s):
         checkpoint()
-        part = slice(start, start + _rows(counts[start:]))
+        part = slice(start, start + max(1, min(len(s) - start, _BLOCK // int(counts[start]))))
         count = int(counts[part].max())
         kernel = gamma.log_kernel(part, count) + blur_b[part, None] - blur_a[:count]
         powers = [one.powers(s[part], count) for one in tables]
@@ -356,11 +352,6 @@ def transform_of(summed: Frequencies) -> Mellin:
             total += float(doubt[part] @ size.sum(axis=1))
         start = part.stop
     return Mellin(summed, values, total * plan.dw * plan.dtau / math.pi**2)
-
-
-def _rows(counts: np.ndarray) -> int:
-    """How many rows make a block."""
-    return max(1, min(len(counts), _BLOCK // int(counts[0])))
 
 
 def _doubt(tables: Sequence[TransformTable], summed: Frequencies) -> np.ndarray:
@@ -379,10 +370,3 @@ def _doubt(tables: Sequence[TransformTable], summed: Frequencies) -> np.ndarray:
 def _sum_over(terms: np.ndarray, plan: FourierPlan) -> np.ndarray:
     """Trapezoid in w over the whole axis, from w >= 0."""
     return (weighted(terms, np.ones(terms.shape[1])) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
-
-
-def _log_size(plan: FourierPlan, lift: float) -> float:
-    """log of the largest modulus of phi^T and of the blur's factor on the line, under P (lift 0) or Q+ (lift 1)."""
-    c = plan.line
-    blur = 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
-    return plan.total(lambda nodes: nodes.log_moment(c + lift, lift)) + blur
