@@ -127,7 +127,7 @@ def curve_points(curve: TradeOff) -> CurvePoints:
     """The curve at 81 false positive rates from 1e-5 to 0.1 (even in the logarithm) and on to 1 (even)."""
     grid = np.concatenate([np.geomspace(1e-5, 0.1, 49), np.linspace(0.1, 1.0, 33)[1:]])
     fpr = np.array([float(f"{x:.6g}") for x in grid])
-    fnr, tpr = curve.beta(fpr), curve.power(fpr)
+    fnr, tpr = curve.rates(fpr)
     return CurvePoints(fpr=fpr.tolist(), fnr=np.clip(fnr, 0, 1).tolist(), tpr=np.clip(tpr, 0, 1).tolist())
 
 
