@@ -92,11 +92,10 @@ class Mixed(DirectionUnknown):
             return replace(proof, theorems=theorems)
         worst = compose(mechanism, neighbouring)
         theorems = (*theorems, *worst_case_theorems(mechanism, neighbouring))
-        mixed = Enclosure(
-            pessimistic=self._mix(known.pessimistic, worst.pessimistic),
-            optimistic=self._mix(known.optimistic, worst.optimistic),
-        )
-        return replace(proof, enclosure=mixed, theorems=theorems)
+        above = below = self._mix(known.pessimistic, worst.pessimistic)
+        if known.optimistic is not known.pessimistic or worst.optimistic is not worst.pessimistic:
+            below = self._mix(known.optimistic, worst.optimistic)
+        return replace(proof, enclosure=Enclosure(pessimistic=above, optimistic=below), theorems=theorems)
 
     def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:
         return Mixture([relaxed, worst], [self.relaxed_probability, 1.0 - self.relaxed_probability])
