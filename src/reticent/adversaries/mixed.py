@@ -95,7 +95,8 @@ class Mixed(DirectionUnknown):
         above = below = self._mix(known.pessimistic, worst.pessimistic)
         if known.optimistic is not known.pessimistic or worst.optimistic is not worst.pessimistic:
             below = self._mix(known.optimistic, worst.optimistic)
-        return replace(proof, enclosure=Enclosure(pessimistic=above, optimistic=below), theorems=theorems)
+        mixed = Enclosure(pessimistic=above, optimistic=below)
+        return replace(proof, enclosure=mixed, theorems=theorems)
 
     def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:
         return Mixture([relaxed, worst], [self.relaxed_probability, 1.0 - self.relaxed_probability])
