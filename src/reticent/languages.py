@@ -79,7 +79,7 @@ class Language:
             text = given.get(TEXT, "") if message.key == TEXT else message.key
             yield str(text) if self.code == "en" else English(text)
             return
-        for place, part in enumerate(_parts(self._form(forms, given))):
+        for place, part in enumerate(PLACE.split(self._form(forms, given))):
             if place % 2 and part in given:
                 yield from self.pieces(given[part], whom)
             else:
@@ -92,12 +92,6 @@ class Language:
             if len(forms) == 1
             else forms[self.plural_of(int(count) if count.isdecimal() and len(count) < 9 else 2)]
         )
-
-
-@cache
-def _parts(form: str) -> list[str]:
-    """The texts of a form and what stands in its places, by turns."""
-    return PLACE.split(form)
 
 
 @cache

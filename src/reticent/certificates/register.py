@@ -138,10 +138,8 @@ class Register:
 
     def holds(self, certificate: Certificate) -> bool:
         """Whether this certificate is entered, in whatever edition."""
-        return self._knows(public(certificate).content_sha256)
-
-    def _knows(self, digest: str) -> bool:
-        return any(one.released and one.released.certificate == digest for one in self.entries)
+        known = public(certificate).content_sha256
+        return any(one.released and one.released.certificate == known for one in self.entries)
 
     def followed(self, released: Released, time: str) -> Register:
         """With one more line."""
@@ -247,8 +245,8 @@ def _released(register: Register, certificate: Certificate, where: str, name: st
     Raises:
         ArtifactError: it, or another of the same run, is entered already.
     """
-    digest = public(certificate).content_sha256
-    if register._knows(digest):
+    shown = public(certificate)
+    if register.holds(shown):
         raise ArtifactError(f"{where}: {name or 'this certificate'} is entered already")
     ran = inputs_of(certificate).ledger
     ledger = None if ran is None else published(ran).digest
@@ -258,7 +256,7 @@ def _released(register: Register, certificate: Certificate, where: str, name: st
             raise ArtifactError(f"{where}, line {one.number + 1}: {same} is entered already")
     return Released(
         subject=certificate.declared.subject,
-        certificate=digest,
+        certificate=shown.content_sha256,
         mechanism=certificate.mechanism,
         ledger=ledger,
         silent=tuple(sorted(certificate.silent)),
