@@ -747,6 +747,7 @@ MUTANTS = (
     Mutant("verify: what is declared is not compared with the ledger", "certificates.verify.verify", Put("contradictions(inputs.ledger, inputs.declared, inputs.edition)", "contradictions(inputs.ledger)"), LEDGER_RULES + "::test_the_declared_model_and_time_are_those_of_the_run"),
     Mutant("mu above: a polygon by its ends", "PolygonTradeOff.largest_shift", Drop("(self.vertices.fpr[inside], self.vertices.fnr[inside])"), "tests/risk/test_measures.py::test_mu_above_of_a_polygon_is_at_a_vertex"),
     Mutant("mixture: its own inverse where one experiment is", "Mixture.reversed", Put("all", "any"), "tests/laws/test_curves.py::test_laws"),
+    Mutant("mixture: the vertex after an edge for the one before", "PolygonTradeOff.between", Put("np.searchsorted(self._rising, -slopes)", "np.searchsorted(self._rising, -slopes, side='right')"), "tests/laws/test_curves.py::test_laws"),
     Mutant("mu above: one side of a curve", "_mu_above", Drop("same.curve.reversed"), "tests/risk/test_measures.py::test_mu_above_looks_at_a_curve_from_both_sides"),
     Mutant("final model: updates that differ", "FinalModel.checked_by", Put("witness.unequal_updates is not None", "False"), "tests/watching/test_hidden_steps.py::test_updates_that_were_seen_to_differ_are_refused[the optimizer is not SGD]"),
     Mutant("final model: a pass that was broken off", "_broken_off", Drop("* length"), "tests/watching/test_hidden_steps.py::test_updates_that_were_seen_to_differ_are_refused[a pass was broken off]"),
