@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
+from reticent.certificates import check
 from reticent.certificates.build import certify_run
 from reticent.certificates.document.schema import Certificate, Declaration
+from reticent.certificates.verify import Verification
 from reticent.facts.plan import told
 from reticent.facts.planned_steps import PLANNED_STEPS, PlannedSteps
 from reticent.facts.steps import Randomness, Segment
@@ -107,6 +112,22 @@ def certificate() -> Certificate:
     as_users_get_it()  # nothing is: before the fixtures of a module
     with derived_once():
         return certify_run(make_ledger(), make_sensitivity(), declared)
+
+
+@pytest.fixture(scope="module")
+def verified_once() -> Iterator[None]:
+    """For modules that verify what lies beside a document: the same document is derived again the first time only."""
+    real, known = check.verify, {}
+
+    def verify(document: Certificate, **more: Any) -> Verification:
+        asked = document.to_json()
+        if asked not in known:
+            known[asked] = real(document, **more)
+        return known[asked]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "verify", verify)
+        yield
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def of_ledger(ledger: RunLedger) -> Certificate:
     return of(ledger.mechanism(), ledger=ledger)
 
 
+@cache
 def small_certificate() -> Certificate:
     """Few leaves, every kind of them."""
     run = make_ledger(sample_rate=1.0)

@@ -21,7 +21,6 @@ from reticent.auditing.verdict import Finding
 from reticent.certificates.page import audit_page
 from reticent.certificates.page.audit_page import headline, render_audit, write_audit_page
 from reticent.certificates.page.audit_power import POWER, detectable
-from reticent.certificates.page.figures import audit_figure, svg
 from reticent.kernel.curves import GaussianTradeOff
 from reticent.kernel.errors import ArtifactError
 from tests.cli.calling import run
@@ -60,7 +59,7 @@ def test_the_verdict_comes_first_and_foreign_names_do_nothing() -> None:
 
 
 def test_single_records_are_shown_on_request_and_pictures_follow_light_and_dark() -> None:
-    private = render_audit(judged(), svg(audit_figure(judged(), CLAIMS)), private=True)
+    private = render_audit(judged(), written()[".svg"].decode(), private=True)
     assert "Scores of the records" in private
     assert "Do not publish" in private
     drawn = "".join(re.findall(r"<svg.*?</svg>", private, re.S))
@@ -136,9 +135,13 @@ def test_the_power_of_an_audit_is_that_of_its_own_sizes(rule: NormalScores | Ran
         assert found.power == pytest.approx(power, rel=1e-9, abs=0)
 
 
-def test_page_and_pictures_lie_side_by_side_from_the_command_line(tmp_path: Path, capsys: Any) -> None:
+def test_page_and_pictures_of_the_command_line_lie_where_those_of_an_older_report_lay(
+    tmp_path: Path, capsys: Any
+) -> None:
     save_scores(tmp_path / "scores.npz", scores(1.0, 60))
     page = tmp_path / "report.html"
+    for end in (".html", ".svg", ".png"):
+        page.with_suffix(end).write_bytes(written()[end] if end == ".html" else b"old")
     code, _, err = run(capsys, "audit", tmp_path / "scores.npz", "--against-mu", "1.0", "--html", page)
     assert code == 0
     assert str(page) in err
@@ -158,13 +161,6 @@ def test_a_report_replaces_nothing_of_somebody_else(tmp_path: Path, name: str) -
         with pytest.raises(ArtifactError, match=r"nothing is overwritten|name it \.html"):
             write_audit_page(tmp_path / page, judged(), CLAIMS)
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {name: b"a key"}
-
-
-def test_an_older_report_is_replaced(tmp_path: Path) -> None:
-    for end, content in written().items():
-        (tmp_path / f"report{end}").write_bytes(content if end != ".svg" else b"old")
-    write_audit_page(tmp_path / "report.html", judged(), CLAIMS)
-    assert (tmp_path / "report.svg").read_text().startswith("<svg")
 
 
 @pytest.mark.parametrize(("option", "name"), [("--html", "key"), ("--save-scores", "key.csv")])

@@ -29,6 +29,7 @@ from tests.certificates.conftest import make_ledger, make_sensitivity
 from tests.certificates.edits import document_of, forged
 from tests.certificates.making import of, page_of
 
+pytestmark = pytest.mark.usefixtures("verified_once")
 PEOPLE = b"age,visits\n" + b"".join(b"%d,%d\n" % (20 + i % 60, i % 7) for i in range(400))
 
 

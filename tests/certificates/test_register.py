@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,13 +42,19 @@ def certificate(noise: float) -> Certificate:
     return of(rt.Gaussian(noise), declared=said)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "register"
+@pytest.fixture(scope="module")
+def two_releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("registers") / "register"
     open_register(path, OPENED, NOW, KEY)
     for noise in (2.0, 3.0):
         enter(path, certificate(noise), NOW, KEY)
     return path
+
+
+@pytest.fixture
+def path(two_releases: Path, tmp_path: Path) -> Path:
+    """A register with two releases, which the test may change."""
+    return shutil.copy(two_releases, tmp_path / "register")
 
 
 def refused(path: Path, complaint: str, noise: float, **more: Any) -> None:

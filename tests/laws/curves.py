@@ -70,6 +70,7 @@ COMPOUND: dict[str, TradeOff] = {
     "subsampled-polygon": Subsampled(SIMPLE["polygon"], 0.5),
     "mixture": Mixture([RelaxedGaussianTradeOff(1.0, 1), GaussianTradeOff(1.0)], [0.8, 0.2]),
     "mixture-of-atoms": Mixture([LaplaceTradeOff(1.0), from_advantage(0.1)], [0.7, 0.3]),
+    "mixture-of-polygons": Mixture([SIMPLE["polygon"], SIMPLE["advantage-0.3"]], [0.7, 0.3]),
     "symmetrised-relaxed-gaussian": symmetrised(RelaxedGaussianTradeOff(4.0, 3)),
     "symmetrised-relaxed-laplace": symmetrised(RelaxedLaplaceTradeOff(1.0)),
     "symmetrised-subsampled-gaussian": symmetrised(Subsampled(GaussianTradeOff(1.0), 0.02)),

@@ -92,10 +92,10 @@ class Mixed(DirectionUnknown):
             return replace(proof, theorems=theorems)
         worst = compose(mechanism, neighbouring)
         theorems = (*theorems, *worst_case_theorems(mechanism, neighbouring))
-        mixed = Enclosure(
-            pessimistic=self._mix(known.pessimistic, worst.pessimistic),
-            optimistic=self._mix(known.optimistic, worst.optimistic),
-        )
+        above = below = self._mix(known.pessimistic, worst.pessimistic)
+        if known.optimistic is not known.pessimistic or worst.optimistic is not worst.pessimistic:
+            below = self._mix(known.optimistic, worst.optimistic)
+        mixed = Enclosure(pessimistic=above, optimistic=below)
         return replace(proof, enclosure=mixed, theorems=theorems)
 
     def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:

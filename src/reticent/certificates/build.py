@@ -79,7 +79,7 @@ def certify(
                 found.append(assessed(WorstCase(), mechanism, relation, ledger))
                 asked.append((WorstCase(), relation))
     inputs = Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger, policy=policy)
-    return derive(inputs, progress=progress, found=found)
+    return derive(inputs, progress=progress, found=found).sealed()
 
 
 def certify_run(

@@ -245,7 +245,8 @@ def _released(register: Register, certificate: Certificate, where: str, name: st
     Raises:
         ArtifactError: it, or another of the same run, is entered already.
     """
-    if register.holds(certificate):
+    shown = public(certificate)
+    if register.holds(shown):
         raise ArtifactError(f"{where}: {name or 'this certificate'} is entered already")
     ran = inputs_of(certificate).ledger
     ledger = None if ran is None else published(ran).digest
@@ -255,7 +256,7 @@ def _released(register: Register, certificate: Certificate, where: str, name: st
             raise ArtifactError(f"{where}, line {one.number + 1}: {same} is entered already")
     return Released(
         subject=certificate.declared.subject,
-        certificate=public(certificate).content_sha256,
+        certificate=shown.content_sha256,
         mechanism=certificate.mechanism,
         ledger=ledger,
         silent=tuple(sorted(certificate.silent)),

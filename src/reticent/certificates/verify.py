@@ -122,9 +122,9 @@ def verify(
     if content_hash(certificate) != certificate.content_sha256:
         comparison.add(("content_sha256",), certificate.content_sha256, content_hash(certificate))
     if certificate.pages:
-        from reticent.certificates.page.page import paged
+        from reticent.certificates.page.page import page_digests
 
-        pages = paged(found).pages
+        pages = page_digests(found)
         for code in dict.fromkeys([*pages, *certificate.pages]):
             if certificate.pages.get(code) != pages.get(code):
                 comparison.add(("pages", code), certificate.pages.get(code, _ABSENT), pages.get(code, _ABSENT))

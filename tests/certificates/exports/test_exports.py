@@ -21,9 +21,10 @@ from reticent.certificates.exports import EVERY
 from reticent.kernel.errors import ArtifactError, ParameterError
 from tests.cli.calling import run
 
+pytestmark = pytest.mark.usefixtures("verified_once")
 SCHEMA = yaml.safe_load((Path(__file__).parent / "deployments-schema-2026-07-15.yaml").read_text("utf-8"))
 RELEASES = {
-    "persons": rt.dpsgd(noise_multiplier=1.0, sample_rate=0.01, steps=100, records_per_user=3),
+    "persons": rt.dpsgd(noise_multiplier=1.0, sample_rate=0.01, steps=10, records_per_user=3),
     "record": rt.Gaussian(2.0),
     "laplace": rt.Laplace(1.0),
 }

@@ -18,7 +18,7 @@ from reticent.kernel.risk.questions import MEASURES
 from tests.cli.calling import run
 
 STRANGE = "<script>alert(1)</script> | *a* `b`"
-LOOP = rt.dpsgd(noise_multiplier=1.0, sample_rate=0.01, steps=100, records_per_user=2)
+LOOP = rt.dpsgd(noise_multiplier=1.0, sample_rate=0.01, steps=10, records_per_user=2)
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def derive(
     progress: Callable[[str], None] | None = None,
     found: Sequence[Assessment] | None = None,
 ) -> Certificate:
-    """The certificate that follows from ``inputs``.
+    """The certificate that follows from ``inputs``, not sealed.
 
     Args:
         inputs: what it follows from; the worst case of each relation is added where it is missing.
@@ -96,7 +96,7 @@ def derive(
 
 
 def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certificate:
-    """The sealed document around finished assessments."""
+    """The document around finished assessments, not sealed."""
     worst = [record for record in records if record.adversary == WorstCase.name]
     warned = () if inputs.ledger is None else inputs.ledger.faults
     fields: dict[str, Any] = {
@@ -115,19 +115,19 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         "do_not_publish": _private_paths(inputs, records),
     }
     if inputs.policy is None:
-        return Certificate.sealed(**fields)
+        return Certificate.draft(**fields)
     from reticent.certificates.document.requirements import judged
 
     checks = judged(Certificate(content_sha256="", **fields), inputs.policy)
     met = [RequirementRecord(name=said(one.name), passed=one.passed, detail=said(one.detail)) for one in checks]
-    return Certificate.sealed(**fields, policy=inputs.policy, requirements=met)
+    return Certificate.draft(**fields, policy=inputs.policy, requirements=met)
 
 
 def curve_points(curve: TradeOff) -> CurvePoints:
     """The curve at 81 false positive rates from 1e-5 to 0.1 (even in the logarithm) and on to 1 (even)."""
     grid = np.concatenate([np.geomspace(1e-5, 0.1, 49), np.linspace(0.1, 1.0, 33)[1:]])
     fpr = np.array([float(f"{x:.6g}") for x in grid])
-    fnr, tpr = curve.beta(fpr), curve.power(fpr)
+    fnr, tpr = curve.rates(fpr)
     return CurvePoints(fpr=fpr.tolist(), fnr=np.clip(fnr, 0, 1).tolist(), tpr=np.clip(tpr, 0, 1).tolist())
 
 

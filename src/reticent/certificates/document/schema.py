@@ -316,10 +316,13 @@ class Certificate(Brief, Record):
         return self.model_dump_json(by_alias=True, indent=1) + "\n"
 
     @classmethod
-    def sealed(cls, **fields: Any) -> Certificate:
-        """A certificate with its content hash, and without a signature."""
-        draft = cls(content_sha256="", **fields)
-        return cls.parse(draft.model_dump(mode="json", by_alias=True) | {"content_sha256": content_hash(draft)})
+    def draft(cls, **fields: Any) -> Certificate:
+        """A certificate in its normal form, without its content hash."""
+        return cls.parse(cls(content_sha256="", **fields).model_dump(mode="json", by_alias=True))
+
+    def sealed(self) -> Certificate:
+        """The same with its content hash, and without a signature."""
+        return self.model_copy(update={"content_sha256": content_hash(self), "signatures": ()})
 
     @classmethod
     def parse(cls, document: Any, where: str = "certificate") -> Certificate:

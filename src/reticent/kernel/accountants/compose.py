@@ -296,14 +296,11 @@ class CurveWhenRead(TradeOff):
             return coarse
         return self._closer(coarse, self._log_delta(float(np.ravel(epsilon)[0])))
 
-    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        return self.composed.log_beta(log_alpha)
-
-    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        coarse = self.composed.log_power(log_alpha)
-        if np.size(log_alpha) > 1:
-            return coarse
-        return self._closer(coarse, self._power(float(np.ravel(log_alpha)[0])))
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        log_beta, coarse = self.composed._at(log_alpha)
+        if log_alpha.size > 1:
+            return log_beta, coarse
+        return log_beta, self._closer(coarse, self._power(float(log_alpha.ravel()[0])))
 
     def _closer(self, coarse: np.ndarray, fine: float | None) -> np.ndarray:
         if fine is None:

@@ -6,6 +6,7 @@ All work on thresholds of the likelihood ratio, where each is a line of arithmet
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from reticent.kernel import checks
 from reticent.kernel.curves._logs import log1mexp
 from reticent.kernel.curves.base import LogErrors, Reversed, TradeOff
+from reticent.kernel.curves.piecewise import PolygonTradeOff
 from reticent.kernel.errors import ParameterError
 
 _ADD_UP = 1e-9  # by which probabilities may miss 1
@@ -42,13 +44,29 @@ class Mixture(TradeOff):
         self.weights = weights[keep] / weights.sum()
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        parts = [curve.errors(log_ratio) for curve in self.curves]
-        logs = np.log(self.weights)
-        return LogErrors(*(_log_mean(logs, [part[k] for part in parts]) for k in range(4)))
+        return self._mean([curve.errors(log_ratio) for curve in self.curves])
+
+    def _mean(self, parts: list[LogErrors]) -> LogErrors:
+        return LogErrors(*(_log_mean(np.log(self.weights), list(rates)) for rates in zip(*parts, strict=True)))
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         parts = [curve._log_delta_above(epsilon) for curve in self.curves]
         return _log_mean(np.log(self.weights), parts)
+
+    @cached_property
+    def _joined(self) -> PolygonTradeOff | None:
+        """The polygon that a mixture of polygons is: an edge for each slope of an experiment; None for another one."""
+        parts = [curve for curve in self.curves if isinstance(curve, PolygonTradeOff)]
+        if len(parts) < len(self.curves):
+            return None
+        slopes = np.unique(np.concatenate([part.log_slopes for part in parts]))[::-1]
+        return PolygonTradeOff(self._mean([part.between(slopes) for part in parts]), slopes)
+
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return super()._at(log_alpha) if self._joined is None else self._joined._at(log_alpha)
+
+    def largest_shift(self, lowest: float) -> float:
+        return super().largest_shift(lowest) if self._joined is None else self._joined.largest_shift(lowest)
 
     @property
     def proven_mu(self) -> float:
@@ -99,10 +117,11 @@ class Subsampled(TradeOff):
 
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.rate == 1.0:
-            return self.curve.log_beta(log_alpha), self.curve.log_power(log_alpha)
+            return self.curve._at(log_alpha)
         inside, outside = np.log(self.rate), np.log1p(-self.rate)
-        beta = np.logaddexp(outside + log1mexp(log_alpha), inside + self.curve.log_beta(log_alpha))
-        power = np.logaddexp(outside + log_alpha, inside + self.curve.log_power(log_alpha))
+        log_beta, log_power = self.curve._at(log_alpha)
+        beta = np.logaddexp(outside + log1mexp(log_alpha), inside + log_beta)
+        power = np.logaddexp(outside + log_alpha, inside + log_power)
         return np.minimum(beta, 0.0), np.minimum(power, 0.0)
 
     @property

@@ -153,6 +153,15 @@ class TradeOff(ABC):
         """
         return np.exp(self.log_power(log_of(checks.probabilities(alpha=alpha))))
 
+    def rates(self, alpha: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """``beta`` and ``power`` at ``alpha``, by one search for the thresholds.
+
+        Raises:
+            ParameterError: ``alpha`` is outside [0, 1] or NaN.
+        """
+        log_beta, log_power = self._at(log_of(checks.probabilities(alpha=alpha)))
+        return np.exp(log_beta), np.exp(log_power)
+
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
         """Logarithm of ``delta(epsilon)``; see ``delta``. -inf where delta is 0.
 

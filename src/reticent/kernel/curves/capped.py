@@ -32,11 +32,9 @@ class Capped(TradeOff):
         pairs = zip(self.cap.errors(log_ratio), self.curve.errors(log_ratio), strict=True)
         return LogErrors(*(np.where(capped, cap, own) for cap, own in pairs))
 
-    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        return np.maximum(self.curve.log_beta(log_alpha), self.cap.log_beta(log_alpha))
-
-    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        return np.minimum(self.curve.log_power(log_alpha), self.cap.log_power(log_alpha))
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        (beta, power), (cap_beta, cap_power) = self.curve._at(log_alpha), self.cap._at(log_alpha)
+        return np.maximum(beta, cap_beta), np.minimum(power, cap_power)
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         return np.minimum(self.curve._log_delta_above(epsilon), self.cap._log_delta_above(epsilon))

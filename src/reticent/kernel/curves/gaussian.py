@@ -62,11 +62,9 @@ class GaussianTradeOff(TradeOff):
             high = ratio / self.mu + 0.5 * self.mu
         return LogErrors(fpr=log_ndtr(-high), tnr=log_ndtr(high), fnr=log_ndtr(low), tpr=log_ndtr(-low))
 
-    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        return log_ndtr(-ndtri_exp(checks.log_probabilities(log_alpha=log_alpha)) - self.mu)
-
-    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        return log_ndtr(ndtri_exp(checks.log_probabilities(log_alpha=log_alpha)) + self.mu)
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        accuses = ndtri_exp(log_alpha) + self.mu
+        return log_ndtr(-accuses), log_ndtr(accuses)
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = phi(a) [M(a) - M(a + mu)], a = e/mu - mu/2, M the Mills ratio; 1e-13 relative."""

@@ -59,6 +59,14 @@ class PolygonTradeOff(TradeOff):
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         return self.vertices.at(self._vertex(log_ratio))
 
+    def between(self, slopes: np.ndarray) -> LogErrors:
+        """The vertices of this curve before, between and after the edges of one that has more.
+
+        Args:
+            slopes: log of minus the slopes of that curve, falling, all of this curve among them.
+        """
+        return self.vertices.at(np.append(np.searchsorted(self._rising, -slopes), len(self.log_slopes)))
+
     def _vertex(self, log_ratio: ArrayLike) -> np.ndarray:
         """Index of the vertex that thresholding at ``log_ratio`` attains."""
         ratio = np.asarray(log_ratio, dtype=float)

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.kernel import checks
 from reticent.kernel.curves._thresholds import halved
 from reticent.kernel.curves.base import LogErrors, TradeOff, follow_segment
 
@@ -56,12 +55,6 @@ class Symmetrised(TradeOff):
         both = (curve.errors(log_ratio) for curve in self.curves)
         return LogErrors(*(np.where(lead, second, first) for first, second in zip(*both, strict=True)))
 
-    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        return self._follow(log_alpha, 0)
-
-    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        return self._follow(log_alpha, 1)
-
     @cached_property
     def _gaps(self) -> list[tuple[LogErrors, LogErrors]]:
         """Of each change of the lead: the tests of the curve before and of the one after; between them is a tangent."""
@@ -71,20 +64,19 @@ class Symmetrised(TradeOff):
             for border, before, after in zip(borders, leading[:-1], leading[1:], strict=True)
         ]
 
-    def _follow(self, log_alpha: ArrayLike, which: int) -> np.ndarray:
-        """log beta (0) or log power (1): by the curve that leads, and in the gaps by tangents."""
-        log_alpha = checks.log_probabilities(log_alpha=log_alpha)
-        result = np.empty(log_alpha.shape)
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By the curve that leads, and in the gaps by tangents."""
+        log_beta, log_power = np.empty(log_alpha.shape), np.empty(log_alpha.shape)
         ends = [-end.fpr for gap in self._gaps for end in gap]
         place = np.searchsorted(ends, -log_alpha)  # leads and gaps by turns
         for k in np.unique(place):
             here = place == k
             if k % 2:
-                result[here] = follow_segment(log_alpha[here], *self._gaps[k // 2])[which]
+                found = follow_segment(log_alpha[here], *self._gaps[k // 2])
             else:
-                curve = self.curves[self._leads[1][k // 2]]
-                result[here] = curve.log_power(log_alpha[here]) if which else curve.log_beta(log_alpha[here])
-        return result
+                found = self.curves[self._leads[1][k // 2]]._at(log_alpha[here])
+            log_beta[here], log_power[here] = found
+        return log_beta, log_power
 
     @property
     def proven_mu(self) -> float:
