@@ -95,16 +95,6 @@ def test_the_mean_gradient_of_a_record_is_clipped_as_one(recorder, images, physi
     assert update.norms.numpy() == pytest.approx(norms.numpy(), rel=1e-4, abs=0)
 
 
-def test_one_record_moves_the_sum_by_at_most_the_clip_norm(recorder, images):
-    """With one record there is nothing to hide behind: the released sum is its contribution."""
-    one = images[0][:1] * 50, images[1][:1]
-    one_run(one, Augmentation(times=8, flips=True, crop=3), recorder, clip=0.1)
-    lengths = [10.0 * float(update.gradient.norm()) for update in recorder.updates if len(update.norms)]
-    assert lengths
-    assert max(lengths) <= 0.1 * (1 + 1e-5)
-    assert max(lengths) > 0.09
-
-
 VIEWS = {"data": {"name": "own"}, "model": {"kind": "convnet"}, "augmentation": {"times": 3, "flips": True}}
 config_of = partial(configured, BASE | VIEWS | {"batch_size": 5})
 
@@ -115,20 +105,6 @@ def test_the_ledger_says_so_and_the_mechanism_is_the_same(tmp_path, images):
     assert any("3 views of each record (mirrored)" in note for note in views.data.notes)
     assert not any("Augmentation" in note for note in plain.data.notes)
     assert views.mechanism() == plain.mechanism()
-
-
-def test_a_run_with_views_resumes_to_the_same_weights(tmp_path, images):
-    def kill(done, planned):
-        if done == 4:
-            raise KeyboardInterrupt
-
-    config, mine = config_of(randomness="reproducible", steps=6), records(images[0].numpy(), 3)
-    kept = {"dataset": mine, "checkpoint": tmp_path / "c", "checkpoint_every": 2}
-    whole = train(config, tmp_path / "whole", dataset=mine)
-    with pytest.raises(KeyboardInterrupt):
-        train(config, tmp_path / "x", kill, **kept)
-    resumed = train(config, tmp_path / "x", **kept)
-    assert all(torch.equal(a, resumed.weights()[name]) for name, a in whole.weights().items())
 
 
 def test_what_does_not_know_views_refuses_them(training, images, tmp_path):

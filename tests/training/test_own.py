@@ -286,17 +286,6 @@ def test_numbers_that_may_be_missing_are_trained_on_and_not_measured(folder, com
         assert "a column of numbers without missing: indicator" in told
 
 
-def test_a_target_may_name_the_attacker(folder, trained):
-    noises = {}
-    for who in ("worst-case", "relaxed"):  # with every record in each batch both are known in closed form
-        text = CONFIG.replace("batch_size: 10", "batch_size: 49").replace(
-            "noise_multiplier: 3.0", f"target: {{advantage: 0.1, adversary: {who}}}"
-        )
-        (folder / "small.yaml").write_text(text)
-        noises[who] = trained(out=who).ledger.first.noise_multiplier
-    assert noises["relaxed"] < noises["worst-case"]
-
-
 def test_training_on_neighbouring_tables_shows_in_the_public_certificate_only_through_the_weights(folder, command):
     """One person is another; schema and all seeds are the same. Every leaf that differs is accounted for.
 
