@@ -14,7 +14,7 @@ from tests.training.small import BASE, Recorder, configured
 torch.set_num_threads(1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def dataset() -> Dataset:
     rng = np.random.default_rng(11)
     features = rng.normal(size=(80, 5)).astype(np.float32)
@@ -28,7 +28,7 @@ def training(dataset) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(dataset.features[:60].copy()), torch.from_numpy(dataset.labels[:60].copy())
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_config():
     more = {"model": {"kind": "mlp", "widths": [4]}, "noise_multiplier": 1.0, "steps": 15}
     return partial(configured, BASE | more | {"seed": 3, "randomness": "reproducible"})
