@@ -29,8 +29,9 @@ from reticent.samplers import Shuffled
 from tests.sensitivity.cases import gradients_of
 
 SMALL = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=10, batch_size=24, dataset_size=120)
+LITTLE = replace(SMALL, steps=4, batch_size=12, dataset_size=60)
 MIDDLE = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, batch_size=25, dataset_size=500)
-FULL = DPSGD(noise_multiplier=2.0, sample_rate=1.0, steps=8, batch_size=1100, dataset_size=1100)
+FULL = DPSGD(noise_multiplier=1.0, sample_rate=1.0, steps=2, batch_size=1100, dataset_size=1100)
 
 
 NOBODY = torch.zeros(9, dtype=torch.int64)
@@ -151,7 +152,7 @@ def test_each_further_bug_is_found(fault):
 CORRECT = {name: (make, SMALL) for name, make in planted_bugs.CORRECT.items()}
 CORRECT |= {name: (make, MIDDLE) for name, make in more_bugs.CORRECT.items()}
 CORRECT["one step"] = planted_bugs.Loop, replace(SMALL, steps=1)
-CORRECT["reticent.training"] = OwnTrainer, replace(SMALL, steps=4, batch_size=12, dataset_size=60)
+CORRECT["reticent.training"] = OwnTrainer, LITTLE
 
 
 @pytest.mark.parametrize("name", slow_but(CORRECT, {"reticent.training", "one step"}))
@@ -184,7 +185,7 @@ def test_an_error_of_ten_percent_in_the_noise_is_found():
 
 
 def test_stronger_clipping_is_named_and_not_accused():
-    report = audit_mechanics(more_bugs.StrongerClippingByLayer(), SMALL, significance=1e-4)
+    report = audit_mechanics(more_bugs.StrongerClippingByLayer(), LITTLE, significance=1e-4)
     assert not report.accused, report.failed
     assert "stronger than claimed, which is safe: a record counts 0.4" in report.checks[-1].finding
 
