@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from reticent.data import Dataset
+from tests.cli.calling import run
 from tests.training.small import BASE, Recorder, configured
 
 torch.set_num_threads(1)
@@ -37,3 +38,14 @@ def make_config():
 @pytest.fixture
 def recorder() -> Recorder:
     return Recorder()
+
+
+@pytest.fixture
+def command(capsys):
+    """Exit code and words of a command."""
+
+    def called(*words: object) -> tuple[int, str]:
+        code, out, err = run(capsys, *words)
+        return code, out + err
+
+    return called

@@ -16,6 +16,7 @@ from reticent.training.config_models import ConvNetConfig, LogisticConfig
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, SystemSource
 from reticent.training.sensitive import AttributeHook
+from tests.sensitivity.cases import gradients_of
 from tests.training.small import BASE, configured, flat, records, stepped
 
 SHAPE = (2, 8, 8)
@@ -72,25 +73,17 @@ def test_the_mean_gradient_of_a_record_is_clipped_as_one(recorder, images, physi
     """Brute force: every view by itself, mean per record, then clip, then sum; views drawn again from the same seed."""
     augmentation = Augmentation(times=4, flips=True, crop=2)
     model = build_model(CONVNET, SHAPE, 3, seed=4).double()
-    parameters = list(model.parameters())
-
-    def gradient(view, label):
-        loss = torch.nn.functional.cross_entropy(model(view[None].double()), label[None])
-        return torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters)])
-
     clip = 0.5
     one_run(images, augmentation, recorder, physical=physical, clip=clip)
     source, step, update = SeededSource(1, Stream.SAMPLING), recorder.steps[0], recorder.updates[0]
     source.uniform(20)  # the first batch
     draws = augmentation.draw(source, len(step.indices))
     views = torch.from_numpy(views_one_by_one(augmentation, step.features, draws)).unflatten(0, (-1, 4))
-    means = [
-        torch.stack([gradient(view, label) for view in mine]).mean(dim=0)
-        for mine, label in zip(views, step.labels, strict=True)
-    ]
-    norms = torch.stack(means).norm(dim=1)
+    each = zip(views.double(), step.labels, strict=True)
+    means = torch.stack([gradients_of(model, mine, label.expand(4)).mean(dim=0) for mine, label in each])
+    norms = means.norm(dim=1)
     assert int((norms > clip).sum()) > 0
-    expected = sum(min(1.0, clip / float(n)) * g for g, n in zip(means, norms, strict=True)) / 10.0
+    expected = ((clip / norms).clamp(max=1.0) @ means) / 10.0
     assert update.gradient.numpy() == pytest.approx(expected.numpy(), rel=2e-4, abs=1e-6)
     assert update.norms.numpy() == pytest.approx(norms.numpy(), rel=1e-4, abs=0)
 

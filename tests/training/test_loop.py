@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from reticent.training.config_models import ConvNetConfig, LogisticConfig, MlpCo
 from reticent.training.models import build_model
 from reticent.training.optimiser import PrivateOptimizer
 from reticent.training.randomness import KeyedSource, SeededSource, Stream, SystemSource
+from tests.sensitivity.cases import gradients_of
 from tests.training.small import Recorder, stepped
 
 MODELS = {
@@ -32,17 +34,6 @@ def summed(rows: torch.Tensor, clip: float) -> np.ndarray:
     return ((clip / rows.norm(dim=1)).clamp(max=1.0)[:, None] * rows).sum(dim=0).numpy() / 12.0
 
 
-def one_by_one(model: nn.Module, features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Gradients (records, d) in float64, one record at a time."""
-    model = model.double()
-    rows = []
-    for x, y in zip(features.double(), labels, strict=True):
-        loss = nn.functional.cross_entropy(model(x[None]), y[None])
-        rows.append(torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, list(model.parameters()))]))
-    model.float()
-    return torch.stack(rows)
-
-
 SETTINGS = Settings(0.0, 1.0, 0.6, 12.0, 3)
 
 
@@ -54,7 +45,7 @@ def test_each_record_is_clipped_on_its_own(recorder, name, physical):
     features = 3 * torch.randn((20, *shape), generator=generator)
     labels = torch.randint(3, (20,), generator=generator)
     model = build_model(config, shape, 3, seed=4)
-    exact = one_by_one(model, features, labels)
+    exact = gradients_of(deepcopy(model).double(), features.double(), labels)
     norms = exact.norm(dim=1)
     clip = float(norms.sort().values[9:11].mean())  # between two norms: no rounding moves one across it
     record = stepped(
@@ -89,7 +80,7 @@ def test_the_order_in_memory_does_not_matter(recorder, features_too):
     if features_too:
         features = features.permute(3, 1, 2, 0).contiguous().permute(3, 1, 2, 0)
     model = Permuted()
-    exact = one_by_one(model, features, labels)
+    exact = gradients_of(deepcopy(model).double(), features.double(), labels)
     stepped(model, SETTINGS, features, labels, recorder)
     for step, update in zip(recorder.steps, recorder.updates, strict=True):
         expected = summed(exact[torch.from_numpy(step.indices)], 1.0)

@@ -22,7 +22,6 @@ from reticent.data.own import load_table
 from reticent.io import yaml
 from reticent.kernel.errors import ArtifactError, DataError
 from reticent.training import load_run, parse_config, train
-from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -51,17 +50,6 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RETICENT_DATA", raising=False)
     return tmp_path
-
-
-@pytest.fixture
-def command(capsys):
-    """Exit code and words of a command."""
-
-    def called(*words: object) -> tuple[int, str]:
-        code, out, err = run(capsys, *words)
-        return code, out + err
-
-    return called
 
 
 @pytest.fixture

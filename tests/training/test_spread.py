@@ -25,6 +25,7 @@ from reticent.kernel.proofs import Status
 from reticent.training import Settings, train
 from reticent.training.config import SpreadConfig
 from reticent.training.spread import SpreadHook
+from tests.sensitivity.cases import gradients_of
 from tests.training.small import BASE, configured, records, stepped
 
 WIDE = {"mean_gradient": 1.0, "second_moment": 1.0, "pool": 20}
@@ -54,14 +55,9 @@ def hooked(small, steps: int = 4, clip=0.5, model: nn.Module | None = None, **li
 
 def naive(small, clip: float, pool: int) -> np.ndarray:
     """Clipped gradients of the first test records at the first weights, one backward pass each."""
-    model, rows = network(), []
-    for place in small.test[:pool]:
-        model.zero_grad()
-        output = model(torch.tensor(small.features[place][None]))
-        nn.functional.cross_entropy(output, torch.tensor([small.labels[place]])).backward()
-        row = np.concatenate([p.grad.double().numpy().ravel() for p in model.parameters()])
-        rows.append(row * min(1.0, clip / np.linalg.norm(row)) / clip)
-    return np.array(rows)
+    where = small.test[:pool]
+    rows = gradients_of(network(), torch.tensor(small.features[where]), torch.tensor(small.labels[where])).numpy()
+    return rows * np.minimum(1.0, clip / np.linalg.norm(rows, axis=1, keepdims=True)) / clip
 
 
 @pytest.mark.parametrize("clip", [0.05, 0.5, 5.0])
