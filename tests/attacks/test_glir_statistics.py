@@ -141,27 +141,25 @@ def in_interval(count: int, trials: int, level: float) -> bool:
     return low <= count <= high
 
 
-def of_known_law(total, queries, scale, n):
-    """n D against its law."""
-    scores = glir.score_step(total, queries[-1:], exactly(np.ones(len(scale)), np.diag(scale**2)), glir.BatchDesign(n))
-    return log_p_noncentral(scores.distance, scores.susceptibility, n, len(scale))[0]
-
-
-def by_ranks(total, queries, scale, n):
-    """The rank among 999 held-out records, with a shrunk covariance."""
-    scores = glir.score_step(total, queries[60:], Background.estimated(queries[:60]), glir.BatchDesign(n)).log_ratio
-    return np.log(glir.held_out_p_values(scores[:1], scores[1:])[0])
-
-
 @pytest.mark.parametrize(("n", "share"), [(32, 8), pytest.param(500, 1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("p_value", "records", "runs"), [(of_known_law, 1, 20_000), (by_ranks, 1060, 4_000)])
-def test_null_level(p_value, records, n, runs, share):
-    """Each run: a fresh batch of Gaussian gradients (its sum is Gaussian exactly) and fresh non-members."""
-    rng, scale = np.random.default_rng(20 + n), np.linspace(0.5, 2.0, 20)
-    log_p = np.empty(runs // share)
-    for i in range(len(log_p)):
-        queries = 1.0 + scale * rng.standard_normal((records, 20))
-        log_p[i] = p_value(n + np.sqrt(n) * scale * rng.normal(size=20), queries, scale, float(n))
+@pytest.mark.parametrize(("ranks", "runs"), [(False, 20_000), (True, 4_000)])
+def test_null_level(ranks, n, runs, share):
+    """Each run: a fresh batch of Gaussian gradients (its sum is Gaussian exactly) and fresh non-members.
+
+    n D against its law; and ranks among 999 held-out records, with a shrunk covariance.
+    """
+    rng, scale, design = np.random.default_rng(20 + n), np.linspace(0.5, 2.0, 20), glir.BatchDesign(float(n))
+    found = np.empty((runs // share, 2))
+    for i in range(len(found)):
+        total = n + np.sqrt(n) * scale * rng.normal(size=20)
+        rows = 1.0 + scale * rng.standard_normal((1060 if ranks else 1, 20))
+        law = Background.estimated(rows[:60]) if ranks else exactly(np.ones(20), np.diag(scale**2))
+        scores = glir.score_step(total, rows[60:] if ranks else rows, law, design)
+        ratio = scores.log_ratio
+        found[i] = scores.distance[0], scores.susceptibility[0]
+        if ranks:
+            found[i] = glir.held_out_p_values(ratio[:1], ratio[1:])[0]
+    log_p = np.log(found[:, 0]) if ranks else log_p_noncentral(*found.T, float(n), 20)
     for level in (0.05, 0.01, 0.001):
         assert in_interval(int(np.sum(log_p <= np.log(level) + 1e-12)), len(log_p), level), level
 

@@ -50,7 +50,7 @@ class GradientMap:
 
     Attributes:
         model: the module; in the mode (train or eval) in which it was trained. Its own weights are not used.
-        max_grad_norm: clip norm, or None for no clipping.
+        max_grad_norm: clip norm.
         sketch: reduces the number of coordinates, or None.
 
     Raises:
@@ -60,12 +60,12 @@ class GradientMap:
     def __init__(
         self,
         model: nn.Module,
-        max_grad_norm: float | None,
+        max_grad_norm: float,
         sketch: Sketch | None = None,
         chunk: int = 256,
     ) -> None:
         self.model, self.sketch = model, sketch
-        self.max_grad_norm = None if max_grad_norm is None else checks.positive(max_grad_norm=max_grad_norm)
+        self.max_grad_norm = checks.positive(max_grad_norm=max_grad_norm)
         self._chunk = checks.count(chunk=chunk)
         self._names = [name for name, p in model.named_parameters() if p.requires_grad]
         self._shapes = [p.shape for p in model.parameters() if p.requires_grad]
@@ -85,9 +85,8 @@ class GradientMap:
         return np.concatenate([self._clipped(rows) for rows in found])
 
     def _clipped(self, rows: torch.Tensor) -> np.ndarray:
-        if self.max_grad_norm is not None:
-            norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-            # LEEMANN2023:G14: the factor is min(1, C/|g|).
-            rows *= (self.max_grad_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
+        norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+        # LEEMANN2023:G14: the factor is min(1, C/|g|).
+        rows *= (self.max_grad_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
         out = rows.double().cpu().numpy()
         return out if self.sketch is None else self.sketch.apply(out)
