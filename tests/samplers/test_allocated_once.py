@@ -57,10 +57,10 @@ def once(noise: float, bins: int, epochs: int, **more: int) -> DPSGD:
 
 
 def test_one_assignment_is_less_noise() -> None:
-    kept = DPSGD(2.0, 0.1, 40, sampler=AllocatedOnce())
-    assert kept.parts_under(ADD)[0].pair == AllocatedGaussianPair(1.0, 10)
+    kept = DPSGD(2.0, 0.25, 16, sampler=AllocatedOnce())
+    assert kept.parts_under(ADD)[0].pair == AllocatedGaussianPair(1.0, 4)
     assert kept.parts_under(ADD)[0].count == 1
-    fresh = DPSGD(2.0, 0.1, 40, sampler=RandomAllocation())
+    fresh = DPSGD(2.0, 0.25, 16, sampler=RandomAllocation())
     assert advantage(compose(fresh, ADD).pessimistic) < advantage(compose(kept, ADD).optimistic)
 
 
