@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from scipy import integrate, stats
+from scipy import stats
 
 from benchmarks import more_bugs, planted_bugs
 from benchmarks._rows import Row, main, spread
@@ -80,18 +80,12 @@ def test_the_released_sum_of_our_own_trainer_is_the_clipped_count():
 
 
 def test_canary_scores_are_the_likelihood_ratio_of_the_run():
-    """Against scipy's normal densities; and the ratio integrates to one under "did not take part"."""
+    """Against scipy's normal densities."""
     sums = np.random.default_rng(0).normal(size=(3, 4))
     absent = stats.norm.pdf(sums, 0.0, 0.8)
     present = 0.7 * absent + 0.3 * stats.norm.pdf(sums, 1.0, 0.8)
     claim = DPSGD(noise_multiplier=0.8, sample_rate=0.3, steps=3)
     assert canary_scores(sums, claim) == pytest.approx(np.log(present / absent).sum(axis=0), rel=1e-12, abs=0)
-    one = DPSGD(noise_multiplier=0.8, sample_rate=0.3, steps=1)
-
-    def weighted(y):
-        return float(np.exp(canary_scores(np.array([[y]]), one)[0]) * stats.norm.pdf(y, 0.0, 0.8))
-
-    assert integrate.quad(weighted, -9, 9)[0] == pytest.approx(1.0, abs=1e-8)
 
 
 def test_canaries_of_a_correct_gaussian_mechanism_give_a_tight_bound_on_mu():

@@ -15,7 +15,6 @@ from reticent.data.own import load_table
 from reticent.kernel.errors import ParameterError
 from reticent.mechanisms.gradients import Gradients, Obstacle
 from reticent.training import train
-from reticent.training.factored import LinearModel
 from reticent.training.features import normalised
 from reticent.training.model_form import Head, gradients_record, head_of, least_squared_norm
 
@@ -255,29 +254,3 @@ class TestOneLength:
     def test_true_is_one(self, make_config, said, meant) -> None:
         data = {"name": "breast-cancer", "normalise_features": said}
         assert make_config(data=data).data.normalise_features == meant
-
-
-class TestWhatTheKindsClaim:
-    """The kinds, compared with what the loop really adds up for one record, over weights of every size."""
-
-    @pytest.mark.parametrize("outputs", [2, 3])
-    @pytest.mark.parametrize("spread", [0.0, 1.0, 20.0])
-    def test_clipped_gradients_lie_along_the_features(self, outputs: int, spread: float) -> None:
-        layer = nn.Linear(4, outputs, bias=False)
-        draw = torch.Generator().manual_seed(int(spread))
-        with torch.no_grad():
-            layer.weight.copy_(spread * torch.randn(layer.weight.shape, generator=draw))
-        rows, labels = torch.randn(9, 4, generator=draw), torch.arange(9) % outputs
-        model = LinearModel.of(layer, rows)
-        assert model is not None
-        for row, label in zip(rows, labels, strict=True):
-            _, sums = model.clipped(row[None], label[None], 0.5)
-            added = sums[layer.weight].double()
-            unit = (row / row.norm()).double()
-            along = added @ unit
-            assert (added - torch.outer(along, unit)).abs().max() < 1e-6  # a vector times the features
-            assert float(along.norm()) <= 0.5 + 1e-6
-            assert float(along[label]) <= 0.0  # and each output has its sign, by the label
-            assert all(float(one) >= 0.0 for output, one in enumerate(along) if output != label)
-            if outputs == 2:
-                assert float(along[1 - label]) == pytest.approx(-float(along[label]), rel=1e-4, abs=1e-6)
