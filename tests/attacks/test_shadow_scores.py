@@ -31,14 +31,6 @@ def auc(scores: np.ndarray, member: np.ndarray) -> float:
     return float((ranks[member].sum() - m * (m + 1) / 2) / (m * (~member).sum()))
 
 
-def test_online_lira_reaches_the_optimum_and_calibration_is_what_does_it():
-    target, member, shadow, included, _ = world(256, 3000, shift=2.0)
-    optimum = stats.norm.cdf(2.0 / np.sqrt(2.0))
-    assert auc(lira_online(target, shadow, included), member) == pytest.approx(optimum, abs=0.02)
-    assert auc(lira_offline(target, shadow, included), member) == pytest.approx(optimum, abs=0.02)
-    assert auc(target, member) < optimum - 0.1
-
-
 def test_online_lira_equals_the_naive_formula():
     target, _, shadow, included, _ = world(200, 6, shift=1.0)
     expected = []
@@ -93,16 +85,6 @@ def test_rmia_offline_uses_no_model_that_saw_the_record():
     a = rmia(target, shadow, included, population, offline_share=0.3)
     assert np.array_equal(a, rmia(target, spoiled, included, population, offline_share=0.3))
     assert auc(a, member) > 0.6
-
-
-def test_without_leakage_nothing_is_found():
-    target, member, shadow, included, _ = world(64, 4000, shift=0.0, seed=9)
-    for values in (
-        lira_online(target, shadow, included),
-        lira_offline(target, shadow, included),
-        rmia(target, shadow, included, np.arange(4000)),
-    ):
-        assert auc(values, member) == pytest.approx(0.5, abs=0.04)
 
 
 def test_agreement_to_the_last_digit_gives_finite_scores():

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from scipy import integrate, stats
+from scipy import stats
 
 from benchmarks import more_bugs, planted_bugs
 from benchmarks._rows import Row, main, spread
@@ -29,8 +29,9 @@ from reticent.samplers import Shuffled
 from tests.sensitivity.cases import gradients_of
 
 SMALL = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=10, batch_size=24, dataset_size=120)
+LITTLE = replace(SMALL, steps=4, batch_size=12, dataset_size=60)
 MIDDLE = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, batch_size=25, dataset_size=500)
-FULL = DPSGD(noise_multiplier=2.0, sample_rate=1.0, steps=8, batch_size=1100, dataset_size=1100)
+FULL = DPSGD(noise_multiplier=1.0, sample_rate=1.0, steps=2, batch_size=1100, dataset_size=1100)
 
 
 NOBODY = torch.zeros(9, dtype=torch.int64)
@@ -79,18 +80,12 @@ def test_the_released_sum_of_our_own_trainer_is_the_clipped_count():
 
 
 def test_canary_scores_are_the_likelihood_ratio_of_the_run():
-    """Against scipy's normal densities; and the ratio integrates to one under "did not take part"."""
+    """Against scipy's normal densities."""
     sums = np.random.default_rng(0).normal(size=(3, 4))
     absent = stats.norm.pdf(sums, 0.0, 0.8)
     present = 0.7 * absent + 0.3 * stats.norm.pdf(sums, 1.0, 0.8)
     claim = DPSGD(noise_multiplier=0.8, sample_rate=0.3, steps=3)
     assert canary_scores(sums, claim) == pytest.approx(np.log(present / absent).sum(axis=0), rel=1e-12, abs=0)
-    one = DPSGD(noise_multiplier=0.8, sample_rate=0.3, steps=1)
-
-    def weighted(y):
-        return float(np.exp(canary_scores(np.array([[y]]), one)[0]) * stats.norm.pdf(y, 0.0, 0.8))
-
-    assert integrate.quad(weighted, -9, 9)[0] == pytest.approx(1.0, abs=1e-8)
 
 
 def test_canaries_of_a_correct_gaussian_mechanism_give_a_tight_bound_on_mu():
@@ -151,7 +146,7 @@ def test_each_further_bug_is_found(fault):
 CORRECT = {name: (make, SMALL) for name, make in planted_bugs.CORRECT.items()}
 CORRECT |= {name: (make, MIDDLE) for name, make in more_bugs.CORRECT.items()}
 CORRECT["one step"] = planted_bugs.Loop, replace(SMALL, steps=1)
-CORRECT["reticent.training"] = OwnTrainer, replace(SMALL, steps=4, batch_size=12, dataset_size=60)
+CORRECT["reticent.training"] = OwnTrainer, LITTLE
 
 
 @pytest.mark.parametrize("name", slow_but(CORRECT, {"reticent.training", "one step"}))
@@ -184,7 +179,7 @@ def test_an_error_of_ten_percent_in_the_noise_is_found():
 
 
 def test_stronger_clipping_is_named_and_not_accused():
-    report = audit_mechanics(more_bugs.StrongerClippingByLayer(), SMALL, significance=1e-4)
+    report = audit_mechanics(more_bugs.StrongerClippingByLayer(), LITTLE, significance=1e-4)
     assert not report.accused, report.failed
     assert "stronger than claimed, which is safe: a record counts 0.4" in report.checks[-1].finding
 

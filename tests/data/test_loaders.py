@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -170,13 +168,3 @@ def test_a_data_file_is_a_plain_file_of_a_size_that_can_be_read(tmp_path, monkey
         wanted = "more than the 100 that are allowed"
     with pytest.raises(DataError, match=wanted):
         load_purchase100(file)
-
-
-def test_data_and_ledger_import_no_torch():
-    code = (
-        "import sys\n"
-        "import reticent.data, reticent.records.ledger\n"
-        "reticent.data.load('generated-baskets')\n"
-        "sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

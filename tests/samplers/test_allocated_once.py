@@ -23,6 +23,8 @@ from reticent.pairs import AllocatedGaussianPair, Geometric
 from reticent.samplers import AllocatedOnce, RandomAllocation
 from tests.pairs.allocation import games, ratios
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 ADD, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.ZERO_OUT
 
 
@@ -55,10 +57,10 @@ def once(noise: float, bins: int, epochs: int, **more: int) -> DPSGD:
 
 
 def test_one_assignment_is_less_noise() -> None:
-    kept = DPSGD(2.0, 0.1, 40, sampler=AllocatedOnce())
-    assert kept.parts_under(ADD)[0].pair == AllocatedGaussianPair(1.0, 10)
+    kept = DPSGD(2.0, 0.25, 16, sampler=AllocatedOnce())
+    assert kept.parts_under(ADD)[0].pair == AllocatedGaussianPair(1.0, 4)
     assert kept.parts_under(ADD)[0].count == 1
-    fresh = DPSGD(2.0, 0.1, 40, sampler=RandomAllocation())
+    fresh = DPSGD(2.0, 0.25, 16, sampler=RandomAllocation())
     assert advantage(compose(fresh, ADD).pessimistic) < advantage(compose(kept, ADD).optimistic)
 
 
@@ -90,7 +92,6 @@ def test_equal_parts_are_one_run_of_all_epochs(neighbouring: Neighbouring, recor
 @pytest.mark.parametrize(
     ("runs", "records", "epsilon"),
     [
-        ((once(0.125, 2, 1), once(0.125, 2, 1)), 2, 160.0),
         ((once(0.2, 2, 1), once(0.2, 2, 1)), 2, 62.5),
         ((once(0.2, 3, 1), once(0.25, 3, 1)), 3, 70.0),
         ((once(0.2, 4, 1),) * 3, 2, 90.0),
@@ -99,7 +100,7 @@ def test_equal_parts_are_one_run_of_all_epochs(neighbouring: Neighbouring, recor
 def test_records_of_one_person_that_meet_in_some_runs_only(
     runs: tuple[DPSGD, ...], records: int, epsilon: float
 ) -> None:
-    """Each run with draws of its own, simulated: delta at most .5102 was claimed for the first, and .72 is reached.
+    """Each run with draws of its own, simulated: a smaller delta was claimed than is reached.
 
     The bound of whoever is told the steps supposed that records meet in all runs alike.
     """

@@ -66,8 +66,8 @@ def test_an_unknown_number_of_steps_is_safe_on_both_sides() -> None:
 
 
 def test_what_is_said_of_it() -> None:
-    run = run_of(100, 3)
-    assert "100 steps per epoch" in run.notes[0]
+    run = run_of(12, 3)
+    assert "12 steps per epoch" in run.notes[0]
     shown = facts(rt.certify(run, adversary="worst-case").certificate)
     said = {str(label): str(value) for _, (label, value) in shown}
     assert (said["how records are drawn"], said["Uses of a record per pass, for allocation"]) == (run.sampler.name, "3")

@@ -123,7 +123,6 @@ class TestShuffled:
         [
             ({"batches_per_epoch": 3}, "1 / sample_rate, rounded"),
             ({"batches_per_epoch": 0}, "whole number"),
-            ({"batches_per_epoch": 1, "sampler": "poisson"}, "given with the sampler random-allocation, .* or cyclic"),
         ],
     )
     def test_impossible_epochs_are_refused(self, changes, allowed) -> None:
@@ -137,10 +136,6 @@ class TestDrawsThatAreSummed:
     def test_with_several_records_of_a_person(self) -> None:
         both = DPSGD(1.0, 0.2, 5, sampler=Poisson(3), records_per_user=2)
         assert both.parts_under(ADD) == DPSGD(1.0, 0.2, 5, records_per_user=6).parts_under(ADD)
-
-    def test_only_poisson_draws(self) -> None:
-        with pytest.raises(ParameterError, match="draws_per_step"):
-            DPSGD.resolved({"draws_per_step": 3, "sampler": "shuffled"})
 
 
 def test_lower_ends_of_a_cyclic_order() -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import reticent as rt
 
+pytestmark = pytest.mark.usefixtures("coarse")
+
 
 def exact(noise: float, steps: int, uses: int, samples: int) -> tuple[float, float]:
     """Advantage of an attacker on a record in ``uses`` of ``steps`` steps, and its standard error.
@@ -35,7 +37,7 @@ def test_several_uses_of_a_record_in_an_epoch(noise: float, steps: int, uses: in
         sampler="random-allocation",
         uses_per_epoch=uses,
     )
-    stated, (found, error) = rt.advantage(rt.assess(run)), exact(noise, steps, uses, 20_000)
+    stated, (found, error) = rt.advantage(rt.assess(run)), exact(noise, steps, uses, 10_000)
     assert found - 4.0 * error < stated < 1.08 * found + 4.0 * error
     once = rt.advantage(rt.assess(rt.dpsgd(noise_multiplier=noise, sample_rate=1.0 / steps, steps=steps)))
     assert found - 4.0 * error > 1.3 * once, "a bound for one use would be seen"

@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from reticent.data import Dataset
+from tests.cli.calling import run
 from tests.training.small import BASE, Recorder, configured
 
 torch.set_num_threads(1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def dataset() -> Dataset:
     rng = np.random.default_rng(11)
     features = rng.normal(size=(80, 5)).astype(np.float32)
@@ -28,7 +29,7 @@ def training(dataset) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(dataset.features[:60].copy()), torch.from_numpy(dataset.labels[:60].copy())
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_config():
     more = {"model": {"kind": "mlp", "widths": [4]}, "noise_multiplier": 1.0, "steps": 15}
     return partial(configured, BASE | more | {"seed": 3, "randomness": "reproducible"})
@@ -37,3 +38,14 @@ def make_config():
 @pytest.fixture
 def recorder() -> Recorder:
     return Recorder()
+
+
+@pytest.fixture
+def command(capsys):
+    """Exit code and words of a command."""
+
+    def called(*words: object) -> tuple[int, str]:
+        code, out, err = run(capsys, *words)
+        return code, out + err
+
+    return called

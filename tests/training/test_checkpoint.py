@@ -20,6 +20,7 @@ from reticent.kernel.errors import ArtifactError, UnsupportedError
 from reticent.training import load_run, train
 from reticent.training.checkpoint import Checkpoint
 from reticent.training.randomness import SeededSource
+from tests.training.small import records
 
 SMOOTH = {"learning_rate_schedule": {"warmup": 0.2}, "average_last": 0.6}
 CASES = {
@@ -27,6 +28,7 @@ CASES = {
     "adam": {"optimiser": "adam", **SMOOTH},
     "fixed-size": {"sampler": "fixed-size", "physical_batch_size": 5},
     "dropout": {"model": f"{__name__}:Dropping", "momentum": 0.5},
+    "views": {"model": {"kind": "convnet", "channels": [2]}, "augmentation": {"times": 2, "flips": True}, "steps": 20},
 }
 
 
@@ -54,7 +56,9 @@ def same(first, second) -> bool:
     "case", [pytest.param(c, marks=pytest.mark.slow if c in ("momentum", "adam") else ()) for c in CASES]
 )
 def test_killed_ten_times_in_the_middle_of_a_step(make_config, dataset, tmp_path, monkeypatch, case):
-    config = make_config(steps=40, **CASES[case])
+    config = make_config(**{"steps": 40, **CASES[case]})
+    if case == "views":
+        dataset = records(np.random.default_rng(0).normal(size=(80, 1, 4, 4)))
     torch.manual_seed(5)
     undisturbed = train(config, tmp_path / "one", dataset=dataset)
     rng, draws, kills = np.random.default_rng(len(case)), 0, 0
@@ -79,17 +83,32 @@ def test_killed_ten_times_in_the_middle_of_a_step(make_config, dataset, tmp_path
             torch.manual_seed(5) if not (tmp_path / "kept").exists() else None
             assert not (tmp_path / "two").exists()
     assert kills == 10
-    assert draws > 40
+    assert draws > config.steps
     assert same(undisturbed, resumed)
     assert not (tmp_path / "kept").exists()
     assert [p.name for p in tmp_path.iterdir() if "partial" in p.name] == []
 
 
-def test_fresh_randomness_keeps_no_random_state(make_config, dataset, tmp_path):
+@pytest.fixture
+def killed(dataset, tmp_path):
+    """The file that a run of nine steps leaves which is killed after seven."""
+
+    def progress(done: int, planned: int) -> None:
+        if done == 7:
+            raise Killed
+
+    def made(config):
+        with pytest.raises(Killed):
+            train(config, tmp_path / "run", progress, dataset=dataset, checkpoint=tmp_path / "kept", checkpoint_every=2)
+        return tmp_path / "kept"
+
+    return made
+
+
+def test_fresh_randomness_keeps_no_random_state(make_config, killed, dataset, tmp_path):
     config = make_config(randomness="fresh", steps=9)
-    kept = tmp_path / "kept"
-    with pytest.raises(Killed):
-        train(config, tmp_path / "run", _kill_after(7), dataset=dataset, checkpoint=kept, checkpoint_every=2)
+    kept = killed(config)
+    assert kept.stat().st_mode & 0o777 == 0o600
     with safe_open(kept, framework="pt") as file:
         assert json.loads(file.metadata()["run"])["sources"] == [None, None]
         assert "torch" not in file.keys()  # noqa: SIM118  no mapping
@@ -98,22 +117,13 @@ def test_fresh_randomness_keeps_no_random_state(make_config, dataset, tmp_path):
     assert len(run.ledger.diagnostics.batch_sizes) == 9
 
 
-def _kill_after(steps: int):
-    def progress(done: int, planned: int) -> None:
-        if done == steps:
-            raise Killed
-
-    return progress
-
-
-def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused_and_kept(make_config, dataset, tmp_path):
-    config, kept = make_config(steps=9), tmp_path / "kept"
-    with pytest.raises(Killed):
-        train(config, tmp_path / "run", _kill_after(5), dataset=dataset, checkpoint=kept, checkpoint_every=2)
+def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused_and_kept(make_config, killed, dataset, tmp_path):
+    config = make_config(steps=9)
+    kept = killed(config)
     content = kept.read_bytes()
-    for other, records in ((make_config(steps=9, noise_multiplier=2.0), dataset), (config, dataset.subset(59))):
+    for other, mine in ((make_config(steps=9, noise_multiplier=2.0), dataset), (config, dataset.subset(59))):
         with pytest.raises(ArtifactError, match="belongs to another configuration, data set or version"):
-            train(other, tmp_path / "run", dataset=records, checkpoint=kept)
+            train(other, tmp_path / "run", dataset=mine, checkpoint=kept)
     for damaged in (content[:-30], content[:40], b"", b"x" * 100, content.replace(b"batch_sizes", b"batch_sixes")):
         kept.write_bytes(damaged)
         with pytest.raises(ArtifactError, match="kept: not a checkpoint of this run"):
@@ -177,16 +187,3 @@ def test_one_process_at_a_time(make_config, dataset, tmp_path):
             with Checkpoint(tmp_path / "other").held():
                 pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_checkpoint_is_private(make_config, dataset, tmp_path, monkeypatch):
-    path, modes = tmp_path / "kept", []
-    own = Checkpoint.save
-
-    def save(self, moving):
-        own(self, moving)
-        modes.append(path.stat().st_mode & 0o777)
-
-    monkeypatch.setattr(Checkpoint, "save", save)
-    train(make_config(steps=4), tmp_path / "run", dataset=dataset, checkpoint=path, checkpoint_every=2)
-    assert modes == [0o600, 0o600]

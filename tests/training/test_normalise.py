@@ -15,6 +15,7 @@ from reticent.sensitivity import SensitiveAttribute
 from reticent.training import RunContext, Settings, train
 from reticent.training.factored import LinearModel, unit_rows
 from reticent.training.sensitive import AttributeHook
+from tests.sensitivity.cases import gradients_of
 from tests.training.small import stepped
 
 NORM = 0.7
@@ -60,21 +61,14 @@ class TestTwoLabels:
             assert torch.equal(other, effects[0])
 
     def test_it_is_the_record_with_the_sign_of_its_label(self) -> None:
+        """Every length but zero is the clip norm, and none is longer."""
         rows, labels = records()
-        found = effect(weights(6, 2, bias=False, spread=1e6, seed=3), rows, labels).double().view(12, 2, 6)
-        for row, label, got in zip(rows.double(), labels, found, strict=True):
-            unit = row / max(float(row.abs().max()), 1e-300)
-            unit = unit / unit.norm() if unit.norm() > 0 else unit
-            sign = torch.tensor([1.0, -1.0], dtype=torch.float64) * (1 if label else -1)
-            wanted = NORM * torch.outer(sign / math.sqrt(2), unit)
-            assert got.numpy() == pytest.approx(wanted.numpy(), rel=1e-5, abs=1e-6)
-
-    def test_every_length_but_zero_is_the_clip_norm_and_none_is_longer(self) -> None:
-        rows, labels = records()
-        lengths = effect(weights(6, 2, bias=False, spread=40.0, seed=1), rows, labels).double().norm(dim=1)
-        assert lengths[2] == 0.0
-        others = torch.cat([lengths[:2], lengths[3:]])
-        assert others.numpy() == pytest.approx(np.full(11, NORM), rel=2e-6, abs=0)
+        found = effect(weights(6, 2, bias=False, spread=1e6, seed=3), rows, labels).double()
+        signs = torch.where(labels == 1, 1.0, -1.0).double() / math.sqrt(2.0)
+        wanted = NORM * torch.stack([signs, -signs], dim=1)[:, :, None] * unit_rows(rows.double())[:, None, :]
+        assert found.numpy() == pytest.approx(wanted.flatten(1).numpy(), rel=1e-5, abs=1e-6)
+        lengths = found.norm(dim=1)
+        assert lengths.numpy() == pytest.approx(np.where(np.arange(12) == 2, 0.0, NORM), rel=2e-6, abs=0)
         assert float(lengths.max()) <= NORM
 
     def test_with_a_bias_a_record_of_zeros_moves_the_bias_alone(self) -> None:
@@ -99,12 +93,9 @@ class TestSeveralLabels:
     def test_it_is_the_gradient_over_its_length(self) -> None:
         rows, labels = records(labels=3)
         layer = weights(6, 3, bias=True, spread=0.5, seed=4)
-        found = effect(layer, rows, labels)
-        for k in range(3, 12):
-            loss = nn.functional.cross_entropy(layer(rows[k : k + 1]), labels[k : k + 1])
-            gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(layer.parameters()))])
-            wanted = NORM * gradient / gradient.norm()
-            assert found[k].numpy() == pytest.approx(wanted.numpy(), rel=1e-4, abs=1e-6)
+        wanted = gradients_of(layer, rows, labels)[3:]
+        wanted *= NORM / wanted.norm(dim=1, keepdim=True)
+        assert effect(layer, rows, labels)[3:].numpy() == pytest.approx(wanted.numpy(), rel=1e-4, abs=1e-6)
 
 
 def test_rows_of_any_length_have_a_unit() -> None:

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from reticent.data import Dataset
 from reticent.kernel.errors import ParameterError
-from reticent.training import parse_config, train
+from reticent.training import train
 from reticent.training.config_models import ResNet9Config
 from reticent.training.models import build_model, check_private_model
 from reticent.training.resnet import StandardisedConv2d
+from tests.training.small import configured, records
 
 SMALL = ResNet9Config(kind="resnet9", width=4, groups=2)
 
@@ -49,22 +49,19 @@ def test_filters_are_used_with_mean_0_and_length_1():
 
 @pytest.mark.parametrize("standardised", [False, True])
 def test_one_private_step(standardised, tmp_path):
-    rng = np.random.default_rng(3)
-    images, labels = rng.normal(size=(12, 3, 16, 16)).astype(np.float32), rng.integers(0, 4, 12)
-    records = Dataset("own", "test", images, labels, 4, train=np.arange(8), test=np.arange(8, 12))
-    document = {
-        "data": {"name": "own"},
-        "model": {"kind": "resnet9", "width": 4, "groups": 2, "standardised": standardised},
-        "noise_multiplier": 1.0,
-        "sample_rate": 1.0,
-        "steps": 1,
-        "learning_rate": 0.1,
-        "physical_batch_size": 6,
-        "augmentation": {"times": 2, "flips": True, "crop": 4},
-    }
-    run = train(parse_config(document), tmp_path / "run", dataset=records)
-    assert run.ledger.diagnostics.batch_sizes == (8,)
-    assert run.model()(torch.from_numpy(images.copy())).shape == (12, 4)
+    mine = records(np.random.default_rng(3).normal(size=(12, 3, 16, 16)), classes=4)
+    config = configured(
+        data={"name": "own"},
+        model={"kind": "resnet9", "width": 4, "groups": 2, "standardised": standardised},
+        batch_size=None,
+        sample_rate=1.0,
+        steps=1,
+        physical_batch_size=6,
+        augmentation={"times": 2, "flips": True, "crop": 4},
+    )
+    run = train(config, tmp_path / "run", dataset=mine)
+    assert run.ledger.diagnostics.batch_sizes == (9,)
+    assert run.model()(torch.tensor(mine.features)).shape == (12, 4)
 
 
 def test_what_does_not_fit_ends_in_one_line():

@@ -23,7 +23,6 @@ from reticent.kernel.errors import ArtifactError, UnsupportedError
 from reticent.tasks import Store
 
 if TYPE_CHECKING:
-    from reticent.attacks.shadow import ShadowModels
     from reticent.training.rundir import Run
 
 _BATCH = 4096
@@ -83,25 +82,22 @@ def _answer(run: Run, features: np.ndarray) -> np.ndarray:
         return torch.cat([model(batch) for batch in torch.from_numpy(features.copy()).split(_BATCH)]).numpy()
 
 
-def _scores(target: _Target, values: np.ndarray, name: str, settings: AttackSettings) -> Scores:
-    """``values`` belong to the members and then the non-members; what follows is not scored."""
-    meta: dict[str, MetaValue] = {"attack": name, "run": str(target.run.path), "seed": settings.seed}
-    first, last = len(target.member), len(target.member) + len(target.non_member)
-    return Scores(values[:first], values[first:last], meta, Design.POPULATION)
-
-
 class LossAttack(Attack):
     """Members have a smaller loss (Yeom et al. 2018): the baseline that needs nothing but the label."""
 
     name: ClassVar[str] = "loss"
     summary: ClassVar[str] = "loss of the record's label"
+    spare: ClassVar[bool] = False
 
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        target = _open(run, settings)
-        return _scores(target, self._signal(target)[_scored(target)], self.name, settings)
+        target = _open(run, settings, self.spare)
+        values = self._values(target, np.concatenate([target.member, target.non_member]), settings)
+        meta: dict[str, MetaValue] = {"attack": self.name, "run": str(run), "seed": settings.seed}
+        members = len(target.member)
+        return Scores(values[:members], values[members:], meta, Design.POPULATION)
 
-    def _signal(self, target: _Target) -> np.ndarray:
-        return log_expit(target.confidence)
+    def _values(self, target: _Target, scored: np.ndarray, settings: AttackSettings) -> np.ndarray:
+        return log_expit(target.confidence)[scored]
 
 
 class ConfidenceAttack(LossAttack):
@@ -110,24 +106,20 @@ class ConfidenceAttack(LossAttack):
     name: ClassVar[str] = "confidence"
     summary: ClassVar[str] = "largest class probability, whatever the label"
 
-    def _signal(self, target: _Target) -> np.ndarray:
-        return target.certainty
+    def _values(self, target: _Target, scored: np.ndarray, settings: AttackSettings) -> np.ndarray:
+        return target.certainty[scored]
 
 
-class LiraOnline(Attack):
+class LiraOnline(LossAttack):
     """See ``shadow_scores.lira_online``."""
 
     name: ClassVar[str] = "lira"
     summary: ClassVar[str] = "likelihood ratio from shadow models with and without the record"
     online: ClassVar[bool] = True
 
-    def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        target = _open(run, settings)
-        seen = _scored(target)
+    def _values(self, target: _Target, scored: np.ndarray, settings: AttackSettings) -> np.ndarray:
         who, rule = ("online LiRA", lira_online) if self.online else ("offline LiRA", lira_offline)
-        shadow = _shadow(target, settings, seen, who, online=self.online)
-        values = rule(target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen])
-        return _scores(target, values, self.name, settings)
+        return rule(*_compared(target, settings, scored, who, online=self.online))
 
 
 class LiraOffline(LiraOnline):
@@ -138,27 +130,20 @@ class LiraOffline(LiraOnline):
     online: ClassVar[bool] = False
 
 
-class Rmia(Attack):
+class Rmia(LossAttack):
     """See ``shadow_scores.rmia``; half of the test records serve as the population."""
 
     name: ClassVar[str] = "rmia"
     summary: ClassVar[str] = "likelihood ratio against population records, shadow models with and without the record"
+    spare: ClassVar[bool] = True
     offline_share: ClassVar[float | None] = None
 
-    def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        target = _open(run, settings, spare=True)
-        spare = np.setdiff1d(np.arange(len(target.dataset.train), len(target.pool)), target.non_member)
-        seen = np.concatenate([_scored(target), spare])
-        shadow = _shadow(target, settings, seen, "RMIA", online=self.offline_share is None)
-        population = np.arange(len(seen) - len(spare), len(seen))
-        values = rmia(
-            target.confidence[seen],
-            shadow.confidence[:, seen],
-            shadow.included[:, seen],
-            population,
-            offline_share=self.offline_share,
-        )
-        return _scores(target, values, self.name, settings)
+    def _values(self, target: _Target, scored: np.ndarray, settings: AttackSettings) -> np.ndarray:
+        others = np.setdiff1d(np.arange(len(target.dataset.train), len(target.pool)), target.non_member)
+        seen = np.concatenate([scored, others])
+        compared = _compared(target, settings, seen, "RMIA", online=self.offline_share is None)
+        population = np.arange(len(scored), len(seen))
+        return rmia(*compared, population, offline_share=self.offline_share)[: len(scored)]
 
 
 class RmiaOffline(Rmia):
@@ -169,8 +154,13 @@ class RmiaOffline(Rmia):
     offline_share: ClassVar[float | None] = _OFFLINE_SHARE
 
 
-def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: str, *, online: bool) -> ShadowModels:
-    """Train or load the shadow models, once it is sure that the records ``seen`` have models on the sides needed."""
+def _compared(
+    target: _Target, settings: AttackSettings, seen: np.ndarray, who: str, *, online: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidence in the records ``seen`` of the target and of shadow models, and in which of these they were.
+
+    Models are trained, or loaded, once it is sure that the records have models on the sides needed.
+    """
     from reticent.attacks.shadow import ShadowPlan, inclusion, train_shadow_models
 
     path = target.run.path
@@ -188,8 +178,5 @@ def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: st
     described = {"run": str(path), "data": target.dataset.content_hash}
     described |= {name: getattr(plan, name) for name in ("models", "train_size", "seed")}
     features, labels = (part[target.pool] for part in (target.dataset.features, target.dataset.labels))
-    return train_shadow_models(plan, features, labels, store, settings, described)
-
-
-def _scored(target: _Target) -> np.ndarray:
-    return np.concatenate([target.member, target.non_member])
+    shadow = train_shadow_models(plan, features, labels, store, settings, described)
+    return target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen]

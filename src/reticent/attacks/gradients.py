@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 from torch import nn
-from torch.func import functional_call, grad, vmap
-from torch.nn.functional import cross_entropy
 
 from reticent.kernel import checks
 from reticent.kernel.errors import ParameterError
+from reticent.training.models import record_gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class GradientMap:
 
     Attributes:
         model: the module; in the mode (train or eval) in which it was trained. Its own weights are not used.
-        max_grad_norm: clip norm, or None for no clipping.
+        max_grad_norm: clip norm.
         sketch: reduces the number of coordinates, or None.
 
     Raises:
@@ -61,17 +60,15 @@ class GradientMap:
     def __init__(
         self,
         model: nn.Module,
-        max_grad_norm: float | None,
+        max_grad_norm: float,
         sketch: Sketch | None = None,
         chunk: int = 256,
     ) -> None:
         self.model, self.sketch = model, sketch
-        self.max_grad_norm = None if max_grad_norm is None else checks.positive(max_grad_norm=max_grad_norm)
+        self.max_grad_norm = checks.positive(max_grad_norm=max_grad_norm)
         self._chunk = checks.count(chunk=chunk)
         self._names = [name for name, p in model.named_parameters() if p.requires_grad]
         self._shapes = [p.shape for p in model.parameters() if p.requires_grad]
-        self._fixed = {name: p.detach() for name, p in model.named_parameters() if not p.requires_grad}
-        self._fixed |= {name: b.detach() for name, b in model.named_buffers()}
         self.num_parameters = sum(shape.numel() for shape in self._shapes)
 
     def __call__(self, weights: torch.Tensor, features: torch.Tensor, labels: torch.Tensor) -> np.ndarray:
@@ -82,29 +79,14 @@ class GradientMap:
         """
         if weights.shape != (self.num_parameters,):
             raise ParameterError("weights", tuple(weights.shape), f"of shape ({self.num_parameters},)")
-        parameters = self._unflatten(weights.to(features.device))
-        parts = [
-            self._chunk_gradients(parameters, x, y)
-            for x, y in zip(features.split(self._chunk), labels.split(self._chunk), strict=True)
-        ]
-        return np.concatenate(parts)
+        parts = weights.to(features.device).split([shape.numel() for shape in self._shapes])
+        shaped = {n: part.reshape(s) for n, part, s in zip(self._names, parts, self._shapes, strict=True)}
+        found = record_gradients(self.model, shaped, features, labels, chunk=self._chunk)
+        return np.concatenate([self._clipped(rows) for rows in found])
 
-    def _chunk_gradients(self, parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
-        per_record = vmap(grad(self._record_loss), in_dims=(None, 0, 0), randomness="different")
-        gradients = per_record(parameters, x, y)
-        rows = torch.cat([gradients[name].reshape(len(x), -1) for name in self._names], dim=1)
-        if self.max_grad_norm is not None:
-            norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-            # LEEMANN2023:G14: the factor is min(1, C/|g|).
-            rows *= (self.max_grad_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
+    def _clipped(self, rows: torch.Tensor) -> np.ndarray:
+        norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+        # LEEMANN2023:G14: the factor is min(1, C/|g|).
+        rows *= (self.max_grad_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
         out = rows.double().cpu().numpy()
         return out if self.sketch is None else self.sketch.apply(out)
-
-    def _record_loss(self, parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        outputs = functional_call(self.model, (parameters, self._fixed), (x[None],))
-        return cross_entropy(outputs, y[None])
-
-    def _unflatten(self, weights: torch.Tensor) -> dict[str, torch.Tensor]:
-        sizes = [shape.numel() for shape in self._shapes]
-        parts = weights.split(sizes)
-        return {n: p.reshape(s) for n, p, s in zip(self._names, parts, self._shapes, strict=True)}

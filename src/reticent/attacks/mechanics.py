@@ -17,7 +17,7 @@ correction it is accused with probability at most ``significance``. No test know
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -271,16 +271,16 @@ def audit_mechanics(
         ParameterError: the claim lacks sizes or noise.
     """
     setup = experiments(claim, seed)
-    judging = Judging(setup, significance=significance, seed=seed)
-    for number, experiment in enumerate(setup):
-        judging.see(number, experiment.perform(train))
-        if judging.report.accused and not whole:
-            break
-    return judging.report
+    return judge(setup, (one.perform(train) for one in setup), significance=significance, seed=seed, whole=whole)
 
 
 def judge(
-    setup: Sequence[Experiment], runs: Sequence[Released], *, significance: float = SIGNIFICANCE, seed: int = 0
+    setup: Sequence[Experiment],
+    runs: Iterable[Released],
+    *,
+    significance: float = SIGNIFICANCE,
+    seed: int = 0,
+    whole: bool = True,
 ) -> MechanicsReport:
     """Test what the runs of :func:`experiments` released against the claim of the first; arrays in, p-values out.
 
@@ -290,4 +290,6 @@ def judge(
     judging = Judging(setup, significance=significance, seed=seed)
     for number, run in enumerate(runs):
         judging.see(number, run)
+        if judging.report.accused and not whole:
+            break
     return judging.report

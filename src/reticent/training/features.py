@@ -55,7 +55,7 @@ def _extractor(config: FeaturesConfig, shape: tuple[int, ...]) -> Callable[[torc
         case PatchesConfig():
             return Patches(config, shape)
         case RandomFeaturesConfig():
-            return _Random(config, shape)
+            return _random(config, shape)
 
 
 def normalised(dataset: Dataset, length: float | None) -> Dataset:
@@ -216,14 +216,9 @@ def _morlet(side: int, sigma: float, frequency: float, angle: float, slant: floa
     return wave - wave.sum() / bell.sum() * bell
 
 
-class _Random:
+def _random(config: RandomFeaturesConfig, shape: tuple[int, ...]) -> Callable[[torch.Tensor], torch.Tensor]:
     """relu(W x + b) with W, b drawn once from a seed, scaled so that rows have length about 1."""
-
-    def __init__(self, config: RandomFeaturesConfig, shape: tuple[int, ...]) -> None:
-        rng, inputs = np.random.default_rng(config.seed), math.prod(shape)
-        self._matrix = torch.from_numpy((rng.normal(size=(inputs, config.width)) / math.sqrt(inputs)).astype("float32"))
-        self._shift = torch.from_numpy(rng.normal(size=config.width).astype("float32"))
-
-    def __call__(self, records: torch.Tensor) -> torch.Tensor:
-        width = len(self._shift)
-        return torch.relu(records.flatten(1) @ self._matrix + self._shift) / math.sqrt(width)
+    rng, inputs = np.random.default_rng(config.seed), math.prod(shape)
+    matrix = torch.from_numpy((rng.normal(size=(inputs, config.width)) / math.sqrt(inputs)).astype("float32"))
+    shift = torch.from_numpy(rng.normal(size=config.width).astype("float32"))
+    return lambda records: torch.relu(records.flatten(1) @ matrix + shift) / math.sqrt(config.width)

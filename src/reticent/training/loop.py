@@ -26,7 +26,7 @@ from reticent.training.model_form import head_of
 from reticent.training.models import check_private_model
 from reticent.training.optimiser import PrivateOptimizer
 from reticent.training.randomness import Source
-from reticent.training.settings import Settings, StageLog, batches_of
+from reticent.training.settings import batches_of, segments_of
 
 Progress = Callable[[int, int], None]
 
@@ -94,7 +94,14 @@ def fit(
     layouts = _plain_layouts(context.model)
     wrapped = GradSampleModule(context.model, loss_reduction="sum")
     try:
-        loop = _Loop(context, wrapped, _private(wrapped, settings, optimiser, noise), hooks, (sampling, noise))
+        private = PrivateOptimizer(
+            optimiser([p for p in wrapped.parameters() if p.requires_grad]),
+            noise_multiplier=settings.noise_multiplier,
+            max_grad_norm=settings.max_grad_norm,
+            divisor=settings.divisor,
+            source=noise,
+        )
+        loop = _Loop(context, wrapped, private, hooks, (sampling, noise))
         with warnings.catch_warnings():
             # Opacus needs no gradient with respect to its input, which torch remarks on.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
@@ -104,18 +111,6 @@ def fit(
         for handle in layouts:
             handle.remove()
         _forget_gradients(context.model)
-
-
-def _private(
-    model: nn.Module, settings: Settings, optimiser: Callable[[list[nn.Parameter]], Optimizer], noise: Source
-) -> PrivateOptimizer:
-    return PrivateOptimizer(
-        optimiser([p for p in model.parameters() if p.requires_grad]),
-        noise_multiplier=settings.noise_multiplier,
-        max_grad_norm=settings.max_grad_norm,
-        divisor=settings.divisor,
-        source=noise,
-    )
 
 
 class _Loop:
@@ -130,7 +125,7 @@ class _Loop:
         self.context, self.model, self.optimizer, self.hooks = context, model, optimizer, hooks
         self.settings = settings = context.settings
         self.done = Moving(context.model, optimizer.original_optimizer, sources, hooks)
-        self.ran = StageLog()
+        self.ran: list[tuple[float, ...]] = []  # what ``OF_A_STAGE`` names, of each step
         self.stages = dict(settings.stages)
         self.linear: LinearModel | None = None
         if settings.augmentation is None:
@@ -159,7 +154,7 @@ class _Loop:
         self._call(lambda hook: hook.finish())
         seconds = time.perf_counter() - started
         counts = tuple(self.done.batch_sizes), tuple(self.done.clipped)
-        return FitRecord(*counts, seconds, self.ran.segments(), factored=self.linear is not None)
+        return FitRecord(*counts, seconds, segments_of(self.ran), factored=self.linear is not None)
 
     def _enter(self, index: int) -> None:
         """Take over what changes at this step: loop and optimizer read it from here on."""
@@ -172,8 +167,10 @@ class _Loop:
         self.optimizer.expected_batch_size = stage.divisor
 
     def _count(self) -> None:
+        """One step; noise, norm and divisor are those that the optimizer really used."""
         used = self.optimizer
-        self.ran.add(self.settings, used.noise_multiplier, used.max_grad_norm, used.expected_batch_size)
+        now = used.noise_multiplier, used.max_grad_norm, self.settings.sample_rate, used.expected_batch_size
+        self.ran.append(self.ran[-1] if self.ran[-1:] == [now] else now)
 
     def _step(self, index: int, indices: np.ndarray) -> None:
         self._enter(index)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import torch
 from opacus.grad_sample import GradSampleModule
 from opacus.validators import ModuleValidator
 from torch import nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
 
 from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.training.config_models import (
@@ -45,6 +47,24 @@ def build_model(
 def trained_parameters(model: nn.Module) -> int:
     """How many coordinates are trained."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def record_gradients(
+    model: nn.Module, weights: dict[str, torch.Tensor], features: torch.Tensor, labels: torch.Tensor, *, chunk: int
+) -> Iterator[torch.Tensor]:
+    """Gradients of single records' cross-entropy, flat: shape (records, coordinates), ``chunk`` records at a time.
+
+    Args:
+        weights: of the trained parameters by name; what else the model has stays as it is.
+    """
+
+    def loss(weights: dict[str, torch.Tensor], row: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        return cross_entropy(functional_call(model, weights, (row[None],)), label[None])
+
+    each = vmap(grad(loss), in_dims=(None, 0, 0), randomness="different")
+    for some, theirs in zip(features.split(chunk), labels.split(chunk), strict=True):
+        found = each(weights, some, theirs)
+        yield torch.cat([found[name].flatten(1) for name in weights], dim=1)
 
 
 def check_private_model(model: nn.Module, features: torch.Tensor) -> None:

@@ -114,17 +114,16 @@ class Run:
         from reticent.training.models import build_model
 
         weights, data, config = self.weights(), self.ledger.own_data, self.config.model
-        own = isinstance(config, CustomConfig)
-        if not isinstance(config, CustomConfig):
+        if own := isinstance(config, CustomConfig):
+            if build is None:
+                raise ArtifactError(f"{self.path}: the model is {config.name}: import it and call run.model(build=...)")
+            model, which = build(data.feature_shape, data.classes), "this model"
+        else:
             # Shapes first, without memory: a forged configuration may name a model that no machine holds.
             with torch.device("meta"):
                 model = build_model(config, data.feature_shape, data.classes, seed=0)
-        elif build is None:
-            raise ArtifactError(f"{self.path}: the model is {config.name}: import it and call run.model(build=...)")
-        else:
-            model = build(data.feature_shape, data.classes)
+            which = "the model of the configuration"
         if {name: p.shape for name, p in model.named_parameters()} != {name: w.shape for name, w in weights.items()}:
-            which = "this model" if own else "the model of the configuration"
             raise ArtifactError(f"{self.path}: the weights do not fit {which}")
         model.load_state_dict(weights, strict=not own, assign=not own)
         return model.eval()

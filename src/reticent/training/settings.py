@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 
 import numpy as np
 
@@ -97,18 +97,8 @@ def release_of(settings: Settings, records_per_user: int | None = None) -> Mecha
     return together(parts)
 
 
-class StageLog:
-    """What ran, step by step, as equal stages."""
-
-    def __init__(self) -> None:
-        self._ran: list[tuple[tuple[float, ...], int]] = []  # what ``OF_A_STAGE`` names, and for how many steps
-
-    def add(self, settings: Settings, noise_multiplier: float, max_grad_norm: float, divisor: float) -> None:
-        """Count one step; noise, norm and divisor are those that the optimizer really used."""
-        now = noise_multiplier, max_grad_norm, settings.sample_rate, divisor
-        before = self._ran.pop()[1] if self._ran and self._ran[-1][0] == now else 0
-        self._ran.append((now, before + 1))
-
-    def segments(self) -> tuple[Segment, ...]:
-        """Equal steps, in order."""
-        return tuple(Segment(steps=steps, **dict(zip(OF_A_STAGE, now, strict=True))) for now, steps in self._ran)
+def segments_of(ran: Sequence[tuple[float, ...]]) -> tuple[Segment, ...]:
+    """Steps of which each says what ``OF_A_STAGE`` names, as equal steps in order."""
+    return tuple(
+        Segment(steps=sum(1 for _ in equal), **dict(zip(OF_A_STAGE, now, strict=True))) for now, equal in groupby(ran)
+    )

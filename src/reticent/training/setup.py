@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch.optim import SGD, Adam, Optimizer
@@ -20,7 +19,6 @@ from reticent.facts.plan import OF_A_STAGE, planned_segments, sampler_of
 from reticent.kernel.adversaries import ADVERSARIES
 from reticent.kernel.errors import DataError, ParameterError
 from reticent.kernel.mechanisms import Mechanism
-from reticent.kernel.pairs import Neighbouring
 from reticent.training.augmentation import Augmentation
 from reticent.training.config import Clipping, Optimiser, TrainConfig
 from reticent.training.config_data import OWN, DataConfig
@@ -75,22 +73,18 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         UnreachableError: no noise meets the target.
         ParameterError: the batch is larger than the data.
     """
-    asked = config.model_dump(mode="json")
-    planned = _planned(config, asked, dataset_size, 1.0)
-    if config.target is None:
+    planned, target = _planned(config, dataset_size, 1.0), config.target
+    if target is None:
         return planned
     release = release_of(planned, config.records_per_user)
-    contraction = factor_of(config, planned) if config.final_model else None
-    return _planned(config, asked, dataset_size, _least_noise(config.target.model_dump(), release, contraction))
+    who = ADVERSARIES[target.adversary].knowing(contraction=factor_of(config, planned) if config.final_model else None)
+    least = calibrate(release, all_noise(release), target_in(target.model_dump()), who, target.neighbouring)
+    return _planned(config, dataset_size, least.value)
 
 
-def _least_noise(target: dict[str, Any], run: Mechanism, contraction: float | None) -> float:
-    """The least noise multiplier of the first step with which a run that has noise 1 there meets a target."""
-    wanted, who = target_in(target), ADVERSARIES[str(target["adversary"])].knowing(contraction=contraction)
-    return calibrate(run, all_noise(run), wanted, who, Neighbouring(target["neighbouring"])).value
-
-
-def _planned(config: TrainConfig, asked: dict[str, Any], dataset_size: int, noise: float) -> Settings:
+def _planned(config: TrainConfig, dataset_size: int, noise: float) -> Settings:
+    """Of a run whose first step has this noise, where the configuration has a target instead."""
+    asked = config.model_dump(mode="json")
     segments = planned_segments(asked, dataset_size, noise)
     first, views = segments[0], config.augmentation
     usual = Settings(

@@ -10,8 +10,6 @@ import math
 
 import numpy as np
 import torch
-from torch.func import functional_call, grad, vmap
-from torch.nn.functional import cross_entropy
 
 from reticent.data import Dataset
 from reticent.kernel.errors import ParameterError, UnsupportedError
@@ -19,6 +17,7 @@ from reticent.sensitivity.brute import without_hooks
 from reticent.sensitivity.checks import is_random
 from reticent.training.config import SpreadConfig
 from reticent.training.hooks import RunContext, Step, StepHook, StopTraining
+from reticent.training.models import record_gradients
 
 _CHUNK = 64  # gradients at a time
 _ROUNDING = 1e-5  # in clip norms, for single precision
@@ -78,15 +77,9 @@ class SpreadHook(StepHook):
         """Gradients of the pool in clip norms, clipped as those of the training records: shape (pool, weights)."""
         model, norm = self._context.model, self._context.settings.max_grad_norm
         trained = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
-
-        def loss(weights: dict[str, torch.Tensor], row: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-            return cross_entropy(functional_call(model, weights, (row[None],)), label[None])
-
-        parts, per_record = [], vmap(grad(loss), in_dims=(None, 0, 0))
+        parts = []
         with without_hooks(model):
-            for features, labels in zip(*(part.split(_CHUNK) for part in self._pool), strict=True):
-                found = per_record(trained, features, labels).values()
-                rows = torch.cat([one.flatten(1) for one in found], dim=1)
+            for rows in record_gradients(model, trained, *self._pool, chunk=_CHUNK):
                 lengths = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
                 parts.append(rows * (norm / (lengths + 1e-6)).clamp(max=1.0) / norm)
         return torch.cat(parts).cpu()

@@ -248,12 +248,12 @@ def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:
             )
         return known[release]
 
-    trained = {folder.name: _Trained.of(store, folder.name) for folder in sorted((store.root / "tasks").iterdir())}
-    mine = [trained[cell.task.key] for cell in cells]
-    outcomes = tuple(Outcome(cell, one.run, risks(one.release)) for cell, one in zip(cells, mine, strict=True))
-    together, why_not = None, _shared_noise(trained.values())
+    trained = {folder.name: _trained(store, folder.name) for folder in sorted((store.root / "tasks").iterdir())}
+    mine = ((cell, *trained[cell.task.key][1:]) for cell in cells)
+    outcomes = tuple(Outcome(cell, run, risks(release)) for cell, run, release in mine)
+    together, why_not = None, _shared_noise(config for config, *_ in trained.values())
     if why_not is None:
-        parts = [part for one in trained.values() for part in one.release.parts]
+        parts = [part for *_, release in trained.values() for part in release.parts]
         try:
             together = risks(as_one(parts))
         except ReticentError as error:
@@ -261,29 +261,21 @@ def _assessed(cells: Sequence[Cell], store: Store) -> Sweep:
     return Sweep(store.root, outcomes, len(trained), together, why_not, delta, neighbouring)
 
 
-@dataclass(frozen=True)
-class _Trained:
-    """A cell of this grid or of an earlier one: its run, and what it released."""
-
-    config: TrainConfig
-    run: Run | None
-    release: Mechanism
-
-    @classmethod
-    def of(cls, store: Store, key: str) -> _Trained:
-        task = store.task(key)
-        config = parse_config(task.inputs["config"], f"{store.root}/tasks/{key}")
-        if len(store.load(task)["steps"]) == 0:  # nothing was kept, but that it diverged is seen: its plan counts
-            return cls(config, None, planned_release(config, len(load_dataset(config.data).train)))
-        run = load_run(store.root / _RUNS / _name(key))
-        if run.config != config:
-            raise ArtifactError(f"{run.path}: is not the run that this sweep trained")
-        return cls(config, run, run.ledger.mechanism())
+def _trained(store: Store, key: str) -> tuple[TrainConfig, Run | None, Mechanism]:
+    """A cell of this grid or of an earlier one: its configuration, its run, and what it released."""
+    task = store.task(key)
+    config = parse_config(task.inputs["config"], f"{store.root}/tasks/{key}")
+    if len(store.load(task)["steps"]) == 0:  # nothing was kept, but that it diverged is seen: its plan counts
+        return config, None, planned_release(config, len(load_dataset(config.data).train))
+    run = load_run(store.root / _RUNS / _name(key))
+    if run.config != config:
+        raise ArtifactError(f"{run.path}: is not the run that this sweep trained")
+    return config, run, run.ledger.mechanism()
 
 
-def _shared_noise(trained: Iterable[_Trained]) -> str | None:
+def _shared_noise(trained: Iterable[TrainConfig]) -> str | None:
     """Noise that two runs share hides nothing from an attacker who sees both."""
-    seeds = [one.config.seed for one in trained if one.config.randomness is Randomness.REPRODUCIBLE]
+    seeds = [one.seed for one in trained if one.randomness is Randomness.REPRODUCIBLE]
     if len(set(seeds)) < len(seeds):
         return "two cells drew their noise from the same seed, so their releases are not independent"
     return None

@@ -156,16 +156,14 @@ class Trace:
         return sum(shard.count for shard in self.index.shards)
 
     def __iter__(self) -> Iterator[TraceShard]:
+        d, n = self.index.num_parameters, self.index.dataset_size
         for shard in self.index.shards:
-            yield self._load(shard)
-
-    def _load(self, shard: ShardRecord) -> TraceShard:
-        content = self._read(shard.file, self.index.largest_shard(shard.count))
-        d, n, k = self.index.num_parameters, self.index.dataset_size, shard.count
-        expected = {"steps": ((k,), "int64"), "weights": ((k, d), "float32"), "gradients": ((k, d), "float32")}
-        if self.index.masks:
-            expected["masks"] = ((k, -(-n // 8)), "uint8")
-        found = parse_tensors(content, shard.file, expected)
-        masks = np.unpackbits(found["masks"], axis=1, count=n).astype(bool) if self.index.masks else None
-        weights, gradients = (torch.from_numpy(found[name]) for name in ("weights", "gradients"))
-        return TraceShard(found["steps"], weights, gradients, masks)
+            k, masks = shard.count, None
+            expected = {"steps": ((k,), "int64"), "weights": ((k, d), "float32"), "gradients": ((k, d), "float32")}
+            if self.index.masks:
+                expected["masks"] = ((k, -(-n // 8)), "uint8")
+            found = parse_tensors(self._read(shard.file, self.index.largest_shard(k)), shard.file, expected)
+            if self.index.masks:
+                masks = np.unpackbits(found["masks"], axis=1, count=n).astype(bool)
+            weights, gradients = (torch.from_numpy(found[name]) for name in ("weights", "gradients"))
+            yield TraceShard(found["steps"], weights, gradients, masks)
