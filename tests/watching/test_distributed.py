@@ -189,9 +189,7 @@ LOOPS = {
         noise=NOISE / 2,
         uses=2,
     ),
-    "a split for each process": Apart(
-        data=lambda rank: random_split(records(), [360, 40])[0], noise=NOISE / 2, uses=2
-    ),
+    "a split for each process": Apart(data=lambda rank: random_split(records(), [360, 40])[0], noise=NOISE / 2, uses=2),
     "another permutation in one process": Apart(change=other_permutation, noise=NOISE / 2, uses=2),
     "one process shuffles": Apart(
         loader=lambda rank, data: {"shuffle": True} if rank else {}, epochs=1, noise=NOISE / 4, steps=2, uses=2
