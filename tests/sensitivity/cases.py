@@ -331,6 +331,11 @@ CASES: dict[str, Case] = {
     "running mean": Case(running_mean, "changes mean in forward"),
     "counter": Case(lambda: inside(counts), "gives two results for one record"),
     "embedding with max_norm": Case(lambda: words(max_norm=0.5), "has max_norm: it rewrites", tokens=True),
+    "no weights": Case(nn.Tanh, "no trained parameter"),
+    "all weights frozen": Case(lambda: mlp().requires_grad_(False), "no trained parameter"),
+    "lstm with dropout": Case(lambda: nn.LSTM(6, 4, 2, dropout=0.5), "is random while it trains"),
+    "attention with dropout": Case(lambda: nn.MultiheadAttention(6, 2, dropout=0.1), "is random while it trains"),
+    "random slopes": Case(lambda: mlp(nn.RReLU()), "is random while it trains"),
     "dropout layer": Case(lambda: mlp(nn.Dropout(0.2)), "is random while it trains"),
     "F.dropout in forward": Case(lambda: inside(lambda m, h: F.dropout(h, 0.2)), "draws random numbers in forward"),
     "numpy's generator": Case(

@@ -35,51 +35,34 @@ def release(steps: int) -> DPSGD:
     return DPSGD(NOISE, 1.0 / STEPS, steps, sampler=samplers.RandomAllocation(STEPS), **stated)
 
 
-def test_the_law_of_the_draws(monkeypatch):
-    """Each record is once in each epoch, in any step alike, apart from other records and other epochs.
+@pytest.mark.parametrize(("count", "uses"), [(12, 1), (4, 3)])
+def test_the_law_of_the_draws(monkeypatch, count, uses):
+    """Each record is in so many of five batches of each epoch, in any alike, apart from other records and epochs.
 
     The draws are those of a seed, and each test would fail with probability 1e-9.
     """
     source = SeededSource(5, Stream.SAMPLING)
     monkeypatch.setattr(allocation, "SystemSource", lambda: source)
-    sampler, epochs = RandomAllocation(12, 5), 6_000
-    steps = np.full((epochs, 12), -1)
-    for epoch in steps:
-        drawn = list(sampler)
-        assert len(drawn) == 5
-        assert sorted(record for batch in drawn for record in batch) == list(range(12))
-        for number, batch in enumerate(drawn):
-            epoch[batch] = number
-    each = np.array([np.bincount(column, minlength=5) for column in steps.T])
-    expected = epochs / 5
-    assert stats.chi2.sf(np.sum((each - expected) ** 2 / expected), 12 * 4) > 1e-9
-    for pair in (steps[:, 0] * 5 + steps[:, 1], steps[:-1, 0] * 5 + steps[1:, 0]):
-        counts = np.bincount(pair, minlength=25)
-        assert stats.chisquare(counts).pvalue > 1e-9
-    sizes = np.bincount((steps == 0).sum(axis=1), minlength=13)
-    mass = epochs * stats.binom.pmf(np.arange(13), 12, 0.2)
-    keep = mass > 20
-    assert stats.chi2.sf(np.sum((sizes - mass)[keep] ** 2 / mass[keep]), keep.sum()) > 1e-9
-
-
-def test_the_law_of_several_draws(monkeypatch):
-    """Each record is in three of five batches of each epoch, in any three alike, apart from other records and epochs.
-
-    The draws are those of a seed, and each test would fail with probability 1e-9.
-    """
-    source = SeededSource(6, Stream.SAMPLING)
-    monkeypatch.setattr(allocation, "SystemSource", lambda: source)
-    sampler, epochs = RandomAllocation(4, 5, 3), 6_000
-    sets = {chosen: number for number, chosen in enumerate(itertools.combinations(range(5), 3))}
-    drawn = np.empty((epochs, 4), dtype=int)
+    sampler, epochs = RandomAllocation(count, 5, uses), 6_000
+    sets = {chosen: number for number, chosen in enumerate(itertools.combinations(range(5), uses))}
+    drawn = np.empty((epochs, count), dtype=int)
+    sizes = []
     for epoch in drawn:
         batches = list(sampler)
+        sizes.append(len(batches[0]))
         assert all(batch == sorted(set(batch)) for batch in batches)
-        epoch[:] = [sets[tuple(k for k, batch in enumerate(batches) if one in batch)] for one in range(4)]
-    for counts in (np.bincount(column, minlength=10) for column in drawn.T):
+        epoch[:] = [sets[tuple(k for k, batch in enumerate(batches) if one in batch)] for one in range(count)]
+    many = len(sets)
+    for counts in (np.bincount(column, minlength=many) for column in drawn.T):
         assert stats.chisquare(counts).pvalue > 1e-9
-    for pair in (drawn[:, 0] * 10 + drawn[:, 1], drawn[:-1, 0] * 10 + drawn[1:, 0]):
-        assert stats.chisquare(np.bincount(pair, minlength=100)).pvalue > 1e-9
+    for pair in (drawn[:, 0] * many + drawn[:, 1], drawn[:-1, 0] * many + drawn[1:, 0]):
+        assert stats.chisquare(np.bincount(pair, minlength=many**2)).pvalue > 1e-9
+    found, mass = (
+        np.bincount(sizes, minlength=count + 1),
+        epochs * stats.binom.pmf(np.arange(count + 1), count, uses / 5),
+    )
+    keep = mass > 20
+    assert stats.chi2.sf(np.sum((found - mass)[keep] ** 2 / mass[keep]), keep.sum()) > 1e-9
 
 
 @pytest.mark.parametrize("workers", [0, 1])
