@@ -35,7 +35,7 @@ from opacus.validators import ModuleValidator
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+from torch.utils.data import DataLoader, TensorDataset, random_split
 
 from reticent import facts
 from reticent.facts import Fact
@@ -161,9 +161,9 @@ def engine_of_opacus() -> PrivacyEngine:
     return PrivacyEngine(accountant="rdp", secure_mode=False)
 
 
-def made_private(model, inner, loader, noise, norm, **options):
+def made_private(model, inner, loader, noise, norm, engine=None, **options):
     """By ``make_private``, with an optimizer of the parameters."""
-    return engine_of_opacus().make_private(
+    return (engine or engine_of_opacus()).make_private(
         module=model,
         optimizer=inner(model.parameters()),
         data_loader=loader,
@@ -652,14 +652,14 @@ def adaptive_clipping(watch, mended):
     The number of unclipped records is released beside the sum, and both together have the noise that is stated.
     A Poisson batch needs more than ten records here, or Opacus refuses it.
     """
-    model = convnet()
-    model, optimizer, criterion, loader = PrivacyEngineAdaptiveClipping(accountant="rdp").make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=DataLoader(pictures(), batch_size=RECORDS // 2, shuffle=True),
+    model, optimizer, criterion, loader = made_private(
+        convnet(),
+        partial(torch.optim.SGD, lr=0.1),
+        DataLoader(pictures(), batch_size=RECORDS // 2, shuffle=True),
+        1.0,
+        10.0,
+        PrivacyEngineAdaptiveClipping(accountant="rdp"),
         criterion=nn.CrossEntropyLoss(),
-        noise_multiplier=1.0,
-        max_grad_norm=10.0,
         grad_sample_mode="ghost",
         target_unclipped_quantile=0.5,
         min_clipbound=1,
@@ -668,9 +668,8 @@ def adaptive_clipping(watch, mended):
     )
     if mended:
         criterion.criterion.reduction = "none"
-    return trained(
-        watch, (model, optimizer, loader), lambda batch: criterion(model(batch[0]), batch[1]).backward(), passes=3
-    )
+    loss = lambda batch: criterion(model(batch[0]), batch[1]).backward()  # noqa: E731
+    return trained(watch, (model, optimizer, loader), loss, passes=3)
 
 
 class Laplacian(DPOptimizer):
@@ -753,29 +752,20 @@ def resumed(watch):
 # Others
 
 
-class Described(Dataset):
+def described(count=RECORDS):
     """Records by name, as ``datasets`` gives them."""
-
-    def __init__(self, pairs):
-        self.pairs = pairs
-
-    def __len__(self):
-        return len(self.pairs)
-
-    def __getitem__(self, at):
-        image, label = self.pairs[at]
-        return {"img": image, "label": label}
+    return [{"img": image, "label": label} for image, label in pictures(count)]
 
 
 @of("adap/flower, Apache-2.0: examples/opacus/opacus_fl", {(1.0, RATE): 3 * 6})
 def flower_client(watch):
     """A client of federated learning: in each round a new model gets the mean of all; one pass; its weights go back."""
     server, ledgers, noise = {name: t.numpy() for name, t in convnet().state_dict().items()}, [], 0.0
-    inner, others = partial(torch.optim.SGD, lr=0.001, momentum=0.9), DataLoader(Described(pictures(40)), batch_size=32)
+    inner, others = partial(torch.optim.SGD, lr=0.001, momentum=0.9), DataLoader(described(40), batch_size=32)
     for _ in range(3):
         net = convnet()
         net.load_state_dict({name: torch.tensor(found) for name, found in server.items()})
-        loader = DataLoader(Described(pictures()), batch_size=BATCH, shuffle=True)
+        loader = DataLoader(described(), batch_size=BATCH, shuffle=True)
         made = model, *_ = made_private(net, inner, loader, 1.0, 1.0)
         own = classes(model)
         loss = lambda batch, own=own: own((batch["img"], batch["label"]))  # noqa: E731
@@ -834,15 +824,8 @@ def tan(watch, on_training):
     """
     data = TensorDataset(pictures().tensors[0].flatten(1), pictures().tensors[1])
     model = nn.Sequential(nn.Linear(144, 8), nn.ReLU(), nn.Linear(8, CLASSES))
-    criterion, optimizer, engine = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=4.0), EngineOfViews()
-    model, optimizer, loader = engine.make_private(
-        module=model,
-        optimizer=optimizer,
-        data_loader=DataLoader(data, batch_size=BATCH, shuffle=True),
-        noise_multiplier=2.0,
-        max_grad_norm=1.0,
-        poisson_sampling=True,
-    )
+    criterion, inner, loader = nn.CrossEntropyLoss(), partial(torch.optim.SGD, lr=4.0), DataLoader(data, BATCH, True)
+    model, optimizer, loader = made_private(model, inner, loader, 2.0, 1.0, EngineOfViews())
     others = DataLoader(TensorDataset(torch.randn(40, 144), torch.randint(0, CLASSES, (40,))), batch_size=20)
     mean, steps = copy.deepcopy(model), 0
     for p in mean.parameters():
