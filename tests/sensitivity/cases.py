@@ -14,6 +14,7 @@ from torch.nn.utils import parametrizations, prune
 from torch.utils.checkpoint import checkpoint
 
 from reticent.sensitivity import GradientSensitivity, Route, SensitiveAttribute
+from tests.watching.programs import Net
 
 DENSE, LAYERED, SINGLE = Route
 IMAGE = (1, 6, 6)
@@ -58,19 +59,6 @@ def whole(meter: GradientSensitivity, x: torch.Tensor, y: torch.Tensor) -> tuple
     """Squares and norms of all blocks."""
     blocks = [(b.squared.clone(), b.norms.clone()) for b in meter.blocks(x, y)]
     return torch.cat([b[0] for b in blocks]), torch.cat([b[1] for b in blocks])
-
-
-class Net(nn.Module):
-    """Children by keyword, and a forward given as a function of the module and the input."""
-
-    def __init__(self, forward: Callable[[nn.Module, torch.Tensor], object], **parts: object) -> None:
-        super().__init__()
-        for name, part in parts.items():
-            setattr(self, name, part)
-        self.how = forward
-
-    def forward(self, x: torch.Tensor) -> object:
-        return self.how(self, x)
 
 
 def head(width: int = 5) -> nn.Linear:

@@ -11,7 +11,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, Route, SensitiveAttribute
-from tests.sensitivity.cases import Net, clipped, distances, whole
+from tests.sensitivity.cases import clipped, distances, whole
+from tests.watching.programs import Net
 
 DRAW = torch.Generator().manual_seed(7)
 normal = partial(torch.randn, generator=DRAW)
