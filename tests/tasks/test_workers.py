@@ -38,13 +38,9 @@ def die_at_three(store, task):
     return {"x": np.zeros(1)}
 
 
-def fail(store, task):
-    raise RuntimeError("no luck\\nat all")
-
-
 def fail_at_three(store, task):
     if task.inputs["i"] == 3:
-        raise RuntimeError("no luck")
+        raise RuntimeError("no luck\\nat all")
     time.sleep(3600.0 if task.inputs["i"] > 3 else 0.0)
     return {"x": np.full(1, float(os.getpid()))}
 
@@ -140,7 +136,9 @@ def test_any_executor_will_do_and_lives_on(tmp_path, work, kind):
         execute(wanted, work.sleep, store, executor, seen.append, prepare=lambda missing, workers: seen.append(workers))
         assert all(store.has(task) for task in wanted)
         assert executor.submit(len, "abc").result() == 3
-        assert "RuntimeError: no luck at all" in lost(tasks(3), work.fail, Store(tmp_path / "other"), executor)
+        assert "RuntimeError: no luck at all" in lost(
+            tasks(4)[3:], work.fail_at_three, Store(tmp_path / "other"), executor
+        )
     assert seen[0] == 2
     assert [report.done for report in seen[1:] if report.waiting is None][-1] == 5
 
