@@ -99,7 +99,7 @@ def test_lint_names_each_fault_with_reason_and_mend(tmp_path, capsys):
 def test_what_a_notebook_shows_is_short_and_escaped(ledger, certified):
     """The facts of a run may hold thousands of steps, and words of a stranger."""
     told = (
-        "watched loop: 6 noisy steps, batches poisson (seen)\nwarning: may-begin-at-a-base-model\n"
+        "watched loop: 6 noisy steps, batches poisson (seen), of at most 6 planned\nwarning: may-begin-at-a-base-model\n"
         "warning: size-treated-as-public\nnote: insecure-generator"
     )
     assert repr(ledger) == repr(ledger.ledger) == str(ledger.ledger) == told
