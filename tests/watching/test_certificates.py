@@ -99,8 +99,8 @@ def test_lint_names_each_fault_with_reason_and_mend(tmp_path, capsys):
 def test_what_a_notebook_shows_is_short_and_escaped(ledger, certified):
     """The facts of a run may hold thousands of steps, and words of a stranger."""
     told = (
-        "watched loop: 6 noisy steps, batches poisson (seen), of at most 6 planned\nwarning: may-begin-at-a-base-model\n"
-        "warning: size-treated-as-public\nnote: insecure-generator"
+        "watched loop: 6 noisy steps, batches poisson (seen), of at most 6 planned\n"
+        "warning: may-begin-at-a-base-model\nwarning: size-treated-as-public\nnote: insecure-generator"
     )
     assert repr(ledger) == repr(ledger.ledger) == str(ledger.ledger) == told
     assert RunLedger.from_json(ledger.to_json()) == ledger.ledger
