@@ -11,7 +11,8 @@ import torch
 from opacus.optimizers import DPOptimizer
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from tests.fuzz.watch_oracle import Oracle, digest, no_grad_add
+from tests.fuzz.watch_oracle import Oracle, digest
+from tests.watching.programs import records
 
 DROPPED = "each backward pass of ghost clipping drops the batch before"
 
@@ -48,13 +49,18 @@ class Toy:
 def evaluate(toy: Toy) -> None:
     toy.model.eval()
     with torch.no_grad():
-        toy.model(toy.model_input())
+        toy.model(records().tensors[0][:2])
     toy.model.train()
 
 
 def assign(toy: Toy) -> None:
     toy.model.load_state_dict({n: t.clone() + 0.1 for n, t in toy.model.state_dict().items()}, assign=True)
     toy.oracle.compare("by assignment")
+
+
+@torch.no_grad()
+def add(toy: Toy) -> None:
+    next(iter(toy.model.parameters())).add_(0.01)
 
 
 def exchange(toy: Toy) -> None:
@@ -158,7 +164,7 @@ OPERATIONS: dict[str, Callable[[Toy], Any]] = {
     "new noise": new_noise,
     "new norm": new_norm,
     "data": lambda toy: next(iter(toy.model.parameters())).data.sub_(0.01),
-    "add": lambda toy: no_grad_add(toy.model, 0.01),
+    "add": add,
     "exchange": exchange,
     "vector": vector,
     "assign": assign,

@@ -122,8 +122,3 @@ def _less_in_passes(parts: Any, oracle: Oracle) -> str | None:
             real[record] += times**2 / noise**2  # type: ignore[assignment]
     worst = max(real.values(), default=0.0)
     return None if stated >= worst * (1 - 1e-6) else f"stated mu^2 {stated:g}, ran {worst:g}"
-
-
-def no_grad_add(model: Any, amount: float) -> None:
-    with torch.no_grad():
-        next(iter(model.parameters())).add_(amount)

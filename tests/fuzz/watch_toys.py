@@ -10,31 +10,23 @@ import torch
 from opacus.optimizers import DPOptimizerFastGradientClipping
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from tests.fuzz.watch_operations import DROPPED, HARMLESS, Toy, planned
-from tests.watching.programs import BATCH, RECORDS, plain_step, private, records
+from tests.watching.programs import BATCH, RECORDS, network, plain_step, private, records
 
 
-class Numbered(Dataset):
+def numbered() -> TensorDataset:
     """Records with their number."""
-
-    def __init__(self) -> None:
-        self.inside = records()
-
-    def __len__(self) -> int:
-        return RECORDS
-
-    def __getitem__(self, index: int) -> tuple[Any, Any, int]:
-        return (*self.inside[index], index)
+    return TensorDataset(*records().tensors, torch.arange(RECORDS))
 
 
 def opacus_toy(rng: random.Random) -> tuple[Toy, float | None]:
     poisson = rng.random() < 0.6
     options: dict[str, Any] = rng.choice([{}, {}, {"mode": "functorch"}, {"mode": "ghost"}, {"clipping": "per_layer"}])
     model, optimizer, loader, criterion = private(
-        DataLoader(Numbered(), batch_size=BATCH, shuffle=True), poisson_sampling=poisson, **options
+        DataLoader(numbered(), batch_size=BATCH, shuffle=True), poisson_sampling=poisson, **options
     )
     if rng.random() < 0.3:
         optimizer.original_optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -91,7 +83,6 @@ def opacus_pass(
 
 def opacus_loop(rng: random.Random) -> tuple[Toy, Any]:
     toy, _ = opacus_toy(rng)
-    toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
     phases = rng.choice([1, 1, 2, 3])
     again = rng.random() < 0.5
     seen: Any = None
@@ -119,13 +110,10 @@ def opacus_loop(rng: random.Random) -> tuple[Toy, Any]:
 
 def plain_loop(rng: random.Random) -> tuple[Toy, Any]:
     """Noise by hand, with an optimizer or without."""
-    from tests.watching.programs import network
-
     model, by_hand = network(), rng.random() < 0.5
-    loader = DataLoader(Numbered(), batch_size=BATCH, shuffle=True)
+    loader = DataLoader(numbered(), batch_size=BATCH, shuffle=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     toy = Toy(rng, model, optimizer, loader, nn.CrossEntropyLoss())
-    toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
     noise, plan = rng.choice([0.6, 1.1, 3.0]), planned(rng, 12)
     if by_hand:  # what torch does not count cannot be told from the updates themselves: docs/reference/watch.md says so
         plan = {
@@ -167,7 +155,6 @@ def lightning_loop(rng: random.Random) -> tuple[Toy, Any]:
     from reticent.watching.lightning import WatchCallback
 
     toy, _ = opacus_toy(rng)
-    toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
     plan, epochs = planned(rng, 8), rng.choice([1, 2])
 
     class Module(lightning.LightningModule):
@@ -215,7 +202,6 @@ def trainer_loop(rng: random.Random) -> tuple[Toy, Any]:
     from reticent.watching.huggingface import WatchCallback
 
     toy, _ = opacus_toy(rng)
-    toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
     if type(toy.wrapped).__name__.endswith("FastGradientClipping"):
         return toy, None
     plan, epochs = planned(rng, 8), rng.choice([1, 2])
@@ -252,7 +238,7 @@ def trainer_loop(rng: random.Random) -> tuple[Toy, Any]:
     )
     seen = WatchCallback()
     trainer = Trainer(
-        model=toy.wrapped, args=arguments, train_dataset=Numbered(), optimizers=(toy.optimizer, None),
+        model=toy.wrapped, args=arguments, train_dataset=numbered(), optimizers=(toy.optimizer, None),
         callbacks=[Planned(), seen],
     )  # fmt: skip
     if rng.random() < 0.8:

@@ -3,7 +3,6 @@
 import copy
 import math
 import pickle
-import warnings
 
 import opacus
 import pytest
@@ -14,6 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from reticent import facts
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant
 from reticent.kernel.errors import ArtifactError
+from tests.interop.programs import made_private, trained
 
 pytestmark = pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook")
 RECORDS = 12
@@ -36,60 +36,41 @@ class Convolution(nn.Module):
 PLAIN, CHANNELS_LAST = torch.contiguous_format, torch.channels_last
 
 
-def made_private(engine, memory_format, mode="hooks"):
-    model = Convolution(memory_format)
-    data = TensorDataset(torch.randn(RECORDS, 3, 6, 6), torch.arange(RECORDS) % 2)
-    model, optimizer, *criterion, loader = engine.make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=DataLoader(data, batch_size=4),
-        noise_multiplier=1.0,
-        max_grad_norm=1.0,
-        grad_sample_mode=mode,
-        criterion=nn.CrossEntropyLoss(),
-    )
-    return model, optimizer, criterion[0] if criterion else nn.CrossEntropyLoss(), loader
+def made(engine, memory_format, mode="hooks"):
+    loader = DataLoader(TensorDataset(torch.randn(RECORDS, 3, 6, 6), torch.arange(RECORDS) % 2), batch_size=4)
+    how = {"grad_sample_mode": mode, "criterion": nn.CrossEntropyLoss()}
+    return made_private(engine, Convolution(memory_format), loader, 1.0, **how)
 
 
-def train(model, optimizer, criterion, loader):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        for images, labels in loader:
-            optimizer.zero_grad()
-            criterion(model(images), labels).backward()
-            optimizer.step()
-
-
-def trained(engine, memory_format, mode="hooks"):
-    made = made_private(engine, memory_format, mode)
-    train(*made)
+def accountant_of(engine, memory_format, mode="hooks"):
+    trained(*made(engine, memory_format, mode), epochs=1)
     return engine.accountant
 
 
 @pytest.mark.parametrize("mode", ["hooks", "ghost"])
 def test_plain_convolutions_stay_as_they_were(mode):
-    accountant = trained(PrivacyEngine(), PLAIN, mode)
+    accountant = accountant_of(PrivacyEngine(), PLAIN, mode)
     assert accountant.faults == set()
     assert accountant.released().noise_multiplier == 1.0
     assert 0.0 < accountant.get_epsilon(1e-5) < math.inf  # warnings are errors
 
 
 def test_ghost_clipping_of_channels_last_leaves_no_guarantee():
-    accountant = trained(PrivacyEngine(), CHANNELS_LAST, "ghost")
+    accountant = accountant_of(PrivacyEngine(), CHANNELS_LAST, "ghost")
     assert accountant.released().noise_multiplier == 0.0
     with pytest.warns(UserWarning, match="permuted-convolution: The input of a convolution"):
         assert accountant.get_epsilon(1e-5) == math.inf
 
 
 def test_wrong_gradients_that_are_clipped_are_named_and_the_noise_counts():
-    accountant = trained(PrivacyEngine(), CHANNELS_LAST)
+    accountant = accountant_of(PrivacyEngine(), CHANNELS_LAST)
     assert accountant.faults == {facts.PERMUTED_GRADIENTS}
     with pytest.warns(UserWarning, match="wrong-gradients"):
         assert 0.0 < accountant.get_epsilon(1e-5) < math.inf
 
 
 def test_faults_are_kept_with_the_history_and_old_states_load():
-    accountant = trained(PrivacyEngine(), CHANNELS_LAST, "ghost")
+    accountant = accountant_of(PrivacyEngine(), CHANNELS_LAST, "ghost")
     state = accountant.state_dict()
     other = ReticentAccountant()
     other.load_state_dict(state)
@@ -103,16 +84,16 @@ def test_faults_are_kept_with_the_history_and_old_states_load():
 
 def test_with_opacus_own_engine_the_model_must_be_shown():
     engine = opacus.PrivacyEngine(accountant="reticent")
-    model, optimizer, criterion, loader = made_private(engine, CHANNELS_LAST, "ghost")
-    train(model, optimizer, criterion, loader)
+    *model, loader = made(engine, CHANNELS_LAST, "ghost")
+    trained(*model, loader, epochs=1)
     engine.accountant.look_at(loader)
     with pytest.warns(UserWarning, match="nobody has looked at the inputs of the convolutions"):
         assert engine.get_epsilon(1e-5) < math.inf
 
     engine = opacus.PrivacyEngine(accountant="reticent")
-    model, optimizer, criterion, loader = made_private(engine, CHANNELS_LAST, "ghost")
+    model, *others, loader = made(engine, CHANNELS_LAST, "ghost")
     engine.accountant.look_at(loader, model)
-    train(model, optimizer, criterion, loader)
+    trained(model, *others, loader, epochs=1)
     assert not engine.accountant.unseen_layouts
     with pytest.warns(UserWarning, match="permuted-convolution"):
         assert engine.get_epsilon(1e-5) == math.inf
@@ -120,7 +101,7 @@ def test_with_opacus_own_engine_the_model_must_be_shown():
 
 def test_models_can_be_copied_and_pickled_and_a_copy_reports_to_the_same_accountant():
     engine = PrivacyEngine()
-    model, *_ = made_private(engine, PLAIN)
+    model, *_ = made(engine, PLAIN)
     assert pickle.dumps(model._module.convolution._forward_pre_hooks)  # torch.save of a whole model needs it
     copied = copy.deepcopy(model._module).convolution
     (look,) = copied._forward_pre_hooks.values()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.special import ndtr, ndtri
 
@@ -60,17 +59,17 @@ def _parameters(epsilon: float, delta: float):
 
 def test_what_proves_nothing_is_refused():
     with pytest.raises(ParameterError, match="pessimistic"):
-        from_pld(pld.from_gaussian_mechanism(1.0, pessimistic_estimate=False))
+        from_pld(pld.from_gaussian_mechanism(1.0, pessimistic_estimate=False, value_discretization_interval=1e-2))
     with pytest.raises(ParameterError, match="PrivacyLossDistribution"):
         from_pld("pld")
     with pytest.raises(ParameterError, match="rows"):
-        from_pld(pld.from_gaussian_mechanism(1.0), rows=1)
+        from_pld(pld.from_gaussian_mechanism(1.0, value_discretization_interval=1e-2), rows=1)
 
 
 @pytest.mark.parametrize("optimistic", ["_pmf_remove", "_pmf_add"])
 def test_half_a_bound_is_none(optimistic: str) -> None:
     safe, other = (
-        privacy_loss_distribution.from_gaussian_mechanism(
+        pld.from_gaussian_mechanism(
             2.0, sampling_prob=0.2, pessimistic_estimate=side, value_discretization_interval=1e-2
         )
         for side in (True, False)

@@ -14,6 +14,7 @@ from torch.nn.utils import parametrizations, prune
 from torch.utils.checkpoint import checkpoint
 
 from reticent.sensitivity import GradientSensitivity, Route, SensitiveAttribute
+from tests.watching.programs import Net
 
 DENSE, LAYERED, SINGLE = Route
 IMAGE = (1, 6, 6)
@@ -58,19 +59,6 @@ def whole(meter: GradientSensitivity, x: torch.Tensor, y: torch.Tensor) -> tuple
     """Squares and norms of all blocks."""
     blocks = [(b.squared.clone(), b.norms.clone()) for b in meter.blocks(x, y)]
     return torch.cat([b[0] for b in blocks]), torch.cat([b[1] for b in blocks])
-
-
-class Net(nn.Module):
-    """Children by keyword, and a forward given as a function of the module and the input."""
-
-    def __init__(self, forward: Callable[[nn.Module, torch.Tensor], object], **parts: object) -> None:
-        super().__init__()
-        for name, part in parts.items():
-            setattr(self, name, part)
-        self.how = forward
-
-    def forward(self, x: torch.Tensor) -> object:
-        return self.how(self, x)
 
 
 def head(width: int = 5) -> nn.Linear:
@@ -331,6 +319,11 @@ CASES: dict[str, Case] = {
     "running mean": Case(running_mean, "changes mean in forward"),
     "counter": Case(lambda: inside(counts), "gives two results for one record"),
     "embedding with max_norm": Case(lambda: words(max_norm=0.5), "has max_norm: it rewrites", tokens=True),
+    "no weights": Case(nn.Tanh, "no trained parameter"),
+    "all weights frozen": Case(lambda: mlp().requires_grad_(False), "no trained parameter"),
+    "lstm with dropout": Case(lambda: nn.LSTM(6, 4, 2, dropout=0.5), "is random while it trains"),
+    "attention with dropout": Case(lambda: nn.MultiheadAttention(6, 2, dropout=0.1), "is random while it trains"),
+    "random slopes": Case(lambda: mlp(nn.RReLU()), "is random while it trains"),
     "dropout layer": Case(lambda: mlp(nn.Dropout(0.2)), "is random while it trains"),
     "F.dropout in forward": Case(lambda: inside(lambda m, h: F.dropout(h, 0.2)), "draws random numbers in forward"),
     "numpy's generator": Case(

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from reticent.kernel.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
+from reticent.kernel.errors import NumericalError, ParameterError, ReticentError
 from reticent.mechanisms.sensitivity import Scope
 from reticent.sensitivity import GradientSensitivity, Precision, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
@@ -83,22 +83,6 @@ def _observed(**options: object) -> AttributeRecorder:
 def test_options_of_the_recorder(options, message):
     with pytest.raises(ParameterError, match=message):
         _recorder(_dense(), **options)
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (nn.Tanh(), "no trained parameter"),
-        (_dense().requires_grad_(False), "no trained parameter"),
-        (nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 2)), "mixes the records"),
-        (nn.LSTM(6, 4, 2, dropout=0.5), "random"),
-        (nn.MultiheadAttention(6, 2, dropout=0.1), "random"),
-        (nn.Sequential(nn.Linear(6, 2), nn.RReLU()), "random"),
-    ],
-)
-def test_models_without_a_gradient_per_record(model, message):
-    with pytest.raises(UnsupportedError, match=message):
-        _recorder(model)
 
 
 def test_frozen_statistics_and_no_dropout_pass():

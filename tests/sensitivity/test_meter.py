@@ -11,7 +11,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, Route, SensitiveAttribute
-from tests.sensitivity.cases import Net, clipped, distances, whole
+from tests.sensitivity.cases import clipped, distances, whole
+from tests.watching.programs import Net
 
 DRAW = torch.Generator().manual_seed(7)
 normal = partial(torch.randn, generator=DRAW)
@@ -82,7 +83,7 @@ FAST = {"tanh", "relu", "sigmoid", "two values", "linear"}
 
 
 @cache
-def trained(name: str, steps: int = 100):
+def trained(name: str, steps: int = 30):
     """A network after some steps of gradient descent, its records and labels, and the attribute."""
     build, x, attribute = MODELS[name]
     with torch.random.fork_rng(devices=[]):
@@ -99,7 +100,7 @@ def trained(name: str, steps: int = 100):
     return model, exact.double(), x, y, attribute
 
 
-@pytest.mark.parametrize("steps", [100, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (0, 2000))])
+@pytest.mark.parametrize("steps", [30, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (0, 2000))])
 @pytest.mark.parametrize("name", MODELS)
 def test_equal_to_brute_force_over_all_pairs(name, steps):
     """In double, in blocks of one record, and in single precision; nothing is drawn."""

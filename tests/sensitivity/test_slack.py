@@ -19,7 +19,7 @@ from reticent.sensitivity import GradientSensitivity, Precision, Route, Sensitiv
 from reticent.sensitivity.meter import Distances
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.sensitivity.recorder_sums import pair_mask_terms
-from tests.sensitivity.cases import Net
+from tests.watching.programs import Net
 
 EACH = list(Precision)
 

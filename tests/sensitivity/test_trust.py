@@ -13,7 +13,8 @@ from torch import nn
 from reticent.kernel.errors import ReticentError, UnsupportedError
 from reticent.sensitivity import GradientSensitivity, Precision, Route, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder
-from tests.sensitivity.cases import CASES, Case, Net, distances, head, mlp, whole
+from tests.sensitivity.cases import CASES, Case, distances, head, mlp, whole
+from tests.watching.programs import Net
 
 AGE = SensitiveAttribute((2,), np.array([[-1.0], [0.3], [2.0]]))
 X, Y = torch.randn(9, 6, generator=torch.Generator().manual_seed(5)), torch.arange(9) % 3

@@ -19,7 +19,6 @@ import pytest
 
 from reticent.kernel.errors import WorkerError
 from reticent.tasks import Dask, Local, Ray, Store, Task, execute
-from tests.tasks.results import digest
 
 WORK = """
 import os
@@ -33,23 +32,15 @@ def sleep(store, task):
     return {"x": np.full(1, float(os.getpid()))}
 
 
-def root(store, task):
-    return {"x": np.sqrt(store.get(task.inputs["blob"])["x"] + task.inputs["i"])}
-
-
 def die_at_three(store, task):
     if task.inputs["i"] == 3:
         os.kill(os.getpid(), 9)
     return {"x": np.zeros(1)}
 
 
-def fail(store, task):
-    raise RuntimeError("no luck\\nat all")
-
-
 def fail_at_three(store, task):
     if task.inputs["i"] == 3:
-        raise RuntimeError("no luck")
+        raise RuntimeError("no luck\\nat all")
     time.sleep(3600.0 if task.inputs["i"] > 3 else 0.0)
     return {"x": np.full(1, float(os.getpid()))}
 
@@ -63,7 +54,8 @@ def meet(store, task):
         if time.monotonic() > end:
             raise RuntimeError("nobody else came")
         time.sleep(0.01)
-    return {"x": np.array([float(os.getpid()), float(os.environ["OMP_NUM_THREADS"])])}
+    found = np.sqrt(store.get(task.inputs["blob"])["x"] + task.inputs["i"])
+    return {"x": found, "who": np.array([float(os.getpid()), float(os.environ["OMP_NUM_THREADS"])])}
 """
 
 
@@ -102,15 +94,17 @@ def test_a_local_worker_that_is_killed_is_one_line(tmp_path, work):
     assert any(store.has(task) for task in tasks(12))
 
 
-def test_two_processes_give_the_bits_of_one(tmp_path, work):
-    digests = []
+def test_many_small_tasks_use_all_workers_of_one_thread_each_and_give_the_bits_of_one(tmp_path, work, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    found, owners = [], set()
     for workers in (1, 2):
-        store = Store(tmp_path / str(workers))
-        blob = store.put({"x": np.arange(5.0)})
-        wanted = tasks(12, blob=blob)
-        execute(wanted, work.root, store, Local(workers))
-        digests.append(digest(store, wanted))
-    assert digests[0] == digests[1]
+        store = Store(tmp_path / str(workers) / "work")
+        wanted = tasks(60, blob=store.put({"x": np.arange(5.0)}), workers=workers)
+        execute(wanted, work.meet, store, Local(workers))
+        found.append([store.load(task)["x"].tobytes() for task in wanted])
+        owners |= {tuple(store.load(task)["who"]) for task in wanted}
+    assert found[0] == found[1]
+    assert sorted(threads for _, threads in owners) == [1.0, 1.0, 3.0]
 
 
 def passes(monkeypatch, seen: list, report_tells) -> None:
@@ -134,13 +128,6 @@ def test_workers_with_another_version_of_a_library_are_refused(tmp_path, work, m
     assert f"a worker has numpy {np.__version__}, this process 1.0.0-elsewhere" in line
 
 
-def test_many_small_tasks_use_all_workers_of_one_thread_each(tmp_path, work):
-    store, wanted = Store(tmp_path / "work"), tasks(240, workers=2)
-    execute(wanted, work.meet, store, Local(2))
-    owners = {tuple(store.load(task)["x"]) for task in wanted}
-    assert [threads for _, threads in owners] == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_any_executor_will_do_and_lives_on(tmp_path, work, kind):
     store, wanted, seen = Store(tmp_path / "work"), tasks(5, seconds=0.0), []
@@ -149,7 +136,9 @@ def test_any_executor_will_do_and_lives_on(tmp_path, work, kind):
         execute(wanted, work.sleep, store, executor, seen.append, prepare=lambda missing, workers: seen.append(workers))
         assert all(store.has(task) for task in wanted)
         assert executor.submit(len, "abc").result() == 3
-        assert "RuntimeError: no luck at all" in lost(tasks(3), work.fail, Store(tmp_path / "other"), executor)
+        assert "RuntimeError: no luck at all" in lost(
+            tasks(4)[3:], work.fail_at_three, Store(tmp_path / "other"), executor
+        )
     assert seen[0] == 2
     assert [report.done for report in seen[1:] if report.waiting is None][-1] == 5
 

@@ -35,10 +35,11 @@ from opacus.validators import ModuleValidator
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+from torch.utils.data import DataLoader, TensorDataset, random_split
 
 from reticent import facts
 from reticent.facts import Fact
+from tests.watching.programs import Net
 
 RECORDS, BATCH, RATE = 120, 20, 1.0 / 6.0
 """A Poisson batch is empty once in 3e9."""
@@ -79,13 +80,22 @@ LOOPS: dict[str, Loop] = {}
 
 
 def of(
-    source: str, noise: float | dict[tuple[float, float], int], *faults: Fact, **also: Any
-) -> Callable[[Callable[[Watch], Ran]], Callable[[Watch], Ran]]:
-    """Puts a loop into the table; ``noise`` with Poisson batches of two passes, or the steps by noise and rate."""
+    source: str,
+    noise: float | dict[tuple[float, float], int],
+    *faults: Fact,
+    name: str = "",
+    kind: str = "poisson",
+    wrong: str = "",
+    **how: Any,
+) -> Callable[[Callable[..., Ran]], Callable[..., Ran]]:
+    """Puts a loop into the table, run ``how`` its script is run, by its own name where a row has no other.
 
-    def keep(run: Callable[[Watch], Ran]) -> Callable[[Watch], Ran]:
+    ``noise`` is that of Poisson batches of two passes, or the steps by noise and rate.
+    """
+
+    def keep(run: Callable[..., Ran]) -> Callable[..., Ran]:
         parts = noise if isinstance(noise, dict) else {(noise, RATE if noise else 1.0): STEPS}
-        LOOPS[run.__name__] = Loop(run, source, parts, frozenset(faults), **also)
+        LOOPS[name or run.__name__] = Loop(partial(run, **how), source, parts, frozenset(faults), kind, wrong)
         return run
 
     return keep
@@ -127,6 +137,11 @@ def tested(model: Any, loader: Any) -> float:
     return right / total
 
 
+def on_others(model: Any) -> Callable[[], float]:
+    """The accuracy on other pictures, after each pass."""
+    return lambda: tested(model, DataLoader(pictures(40), 32))
+
+
 def convnet() -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(1, 4, 4, 2, padding=1),
@@ -146,9 +161,9 @@ def engine_of_opacus() -> PrivacyEngine:
     return PrivacyEngine(accountant="rdp", secure_mode=False)
 
 
-def made_private(model, inner, loader, noise, norm, **options):
+def made_private(model, inner, loader, noise, norm, engine=None, **options):
     """By ``make_private``, with an optimizer of the parameters."""
-    return engine_of_opacus().make_private(
+    return (engine or engine_of_opacus()).make_private(
         module=model,
         optimizer=inner(model.parameters()),
         data_loader=loader,
@@ -209,17 +224,42 @@ def classes(model, criterion=functional.cross_entropy):
 @of(OPACUS + "examples/mnist.py", {(1.0, RATE): 2 * STEPS})
 def mnist(watch):
     """Two runs, whose accuracies are averaged: the second makes the private loader of the first private again."""
-    loader, others, ledgers, noise = DataLoader(pictures(), batch_size=BATCH), DataLoader(pictures(40), 32), [], 0.0
+    loader, ledgers, noise = DataLoader(pictures(), batch_size=BATCH), [], 0.0
     for _ in range(2):
         model, optimizer, loader = made_private(convnet(), partial(torch.optim.SGD, lr=0.1), loader, 1.0, 1.0)
         noise, found = trained(watch, (model, optimizer, loader), classes(model))
-        tested(model, others)
+        on_others(model)()
         ledgers += found
     return noise, ledgers
 
 
-def _cifar10(watch, mode="hooks", per_layer=False, inner=torch.optim.SGD, workers=0, **options):
-    others, epochs, file = DataLoader(pictures(40), 32), count(1), io.BytesIO()
+CIFAR = OPACUS + "examples/cifar10.py"
+
+
+@of(CIFAR + " --workers 2", 1.5, name="cifar10_workers", workers=2, momentum=0.9)
+@of(
+    CIFAR + " --grad_sample_mode no_op --optim Adam",
+    1.5,
+    facts.DECLARED,
+    name="cifar10_no_op",
+    wrong="mixing-not-looked-at, whose words give five reasons and not this one: no loss went backward",
+    mode="no_op",
+    inner=torch.optim.Adam,
+)
+@of(
+    CIFAR + " --clip_per_layer --optim RMSprop",
+    1.5,
+    name="cifar10_per_layer",
+    per_layer=True,
+    inner=torch.optim.RMSprop,
+)
+@of(CIFAR, 1.5, momentum=0.9, weight_decay=0)
+def cifar10(watch, mode="hooks", per_layer=False, inner=torch.optim.SGD, workers=0, **options):
+    """A rate that follows the epoch, and a checkpoint after each.
+
+    ``no_op``: the program takes the gradients by itself, so how records are clipped is stated and not seen.
+    """
+    epochs, file = count(1), io.BytesIO()
     model, optimizer, _ = made = made_private(
         convnet(),
         partial(inner, lr=0.1, **options),
@@ -236,7 +276,7 @@ def _cifar10(watch, mode="hooks", per_layer=False, inner=torch.optim.SGD, worker
         _by_functorch(model, criterion, *batch)
 
     def after():
-        tested(model, others)
+        on_others(model)()
         torch.save({"weights": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
         for group in optimizer.param_groups:
             group["lr"] = 0.1 * 0.5 * (1 + np.cos(np.pi * next(epochs) / (EPOCHS + 1)))
@@ -258,33 +298,6 @@ def _by_functorch(model, criterion, features, labels):
     return losses.mean()
 
 
-@of(OPACUS + "examples/cifar10.py", 1.5)
-def cifar10(watch):
-    """Momentum, a rate that follows the epoch, and a checkpoint after each."""
-    return _cifar10(watch, momentum=0.9, weight_decay=0)
-
-
-@of(OPACUS + "examples/cifar10.py --clip_per_layer --optim RMSprop", 1.5)
-def cifar10_per_layer(watch):
-    return _cifar10(watch, per_layer=True, inner=torch.optim.RMSprop)
-
-
-@of(
-    OPACUS + "examples/cifar10.py --grad_sample_mode no_op --optim Adam",
-    1.5,
-    facts.DECLARED,
-    wrong="mixing-not-looked-at, whose words give five reasons and not this one: no loss went backward",
-)
-def cifar10_no_op(watch):
-    """The program takes the gradients by itself, so how records are clipped is stated and not seen."""
-    return _cifar10(watch, mode="no_op", inner=torch.optim.Adam)
-
-
-@of(OPACUS + "examples/cifar10.py --workers 2", 1.5)
-def cifar10_workers(watch):
-    return _cifar10(watch, workers=2, momentum=0.9)
-
-
 class MeanOfWords(nn.Module):
     """The mean runs over all positions, also those of padding."""
 
@@ -298,24 +311,21 @@ class MeanOfWords(nn.Module):
         return self.fc2(functional.relu(self.fc1(x)))
 
 
-def _imdb(watch, collate):
+IMDB = OPACUS + "examples/imdb.py"
+
+
+@of(IMDB + ", padded to one width", 0.56, facts.SHUFFLED, name="imdb_mended", kind="shuffled", collate=to_a_width)
+@of(IMDB, 0.0, facts.MIXES_RECORDS, facts.SHUFFLED, collate=to_the_longest)
+def imdb(watch, collate):
+    """Padded to the longest of the batch, whose length divides the mean of every other record: void in truth.
+
+    Batches are shuffled: each pass is one release of all records.
+    """
     loader = DataLoader(texts(), batch_size=BATCH, collate_fn=collate, shuffle=True)
     others = DataLoader(texts(40), batch_size=BATCH, collate_fn=collate)
     inner = partial(torch.optim.Adam, lr=0.02)
     made = model, *_ = made_private(MeanOfWords(), inner, loader, 0.56, 1.0, poisson_sampling=False)
     return trained(watch, made, classes(model), after=lambda: tested(model, others))
-
-
-@of(OPACUS + "examples/imdb.py", 0.0, facts.MIXES_RECORDS, facts.SHUFFLED)
-def imdb(watch):
-    """Padded to the longest of the batch, whose length divides the mean of every other record: void in truth."""
-    return _imdb(watch, to_the_longest)
-
-
-@of(OPACUS + "examples/imdb.py, padded to one width", 0.56, facts.SHUFFLED, kind="shuffled")
-def imdb_mended(watch):
-    """Shuffled batches: each pass is one release of all records."""
-    return _imdb(watch, to_a_width)
 
 
 class Names(nn.Module):
@@ -332,7 +342,16 @@ class Names(nn.Module):
         return self.out_layer(x[:, -1, :])
 
 
-def _names(watch, collate, epsilon=None):
+NAMES, TUTORIAL = OPACUS + "examples/char-lstm-classification.py", OPACUS + "tutorials/"
+LSTM = TUTORIAL + "building_lstm_name_classifier.ipynb"
+
+
+@of(LSTM + ", padded to one width", STATED, name="lstm_tutorial_mended", collate=to_a_width, epsilon=12.0)
+@of(LSTM, 0.0, facts.MIXES_RECORDS, name="lstm_tutorial", collate=to_the_longest, epsilon=12.0)
+@of(NAMES + ", padded to one width", 1.0, name="char_lstm_mended", collate=to_a_width)
+@of(NAMES, 0.0, facts.MIXES_RECORDS, collate=to_the_longest)
+def char_lstm(watch, collate, epsilon=None):
+    """The state is read after as many positions as the longest name of the batch has: void in truth."""
     data = texts(150)
     train, other = random_split(data, [RECORDS, len(data) - RECORDS])
     loader, others = (DataLoader(part, batch_size=BATCH, collate_fn=collate) for part in (train, other))
@@ -347,63 +366,38 @@ def _names(watch, collate, epsilon=None):
     return trained(watch, made, classes(model), after=after, late=True)
 
 
-@of(OPACUS + "examples/char-lstm-classification.py", 0.0, facts.MIXES_RECORDS)
-def char_lstm(watch):
-    """The state is read after as many positions as the longest name of the batch has: void in truth."""
-    return _names(watch, to_the_longest)
+def generator_of_pictures() -> nn.Module:
+    first = nn.ConvTranspose2d(5, 8, 4, 1, 0, bias=False), nn.GroupNorm(4, 8), nn.ReLU(True)
+    return nn.Sequential(*first, nn.ConvTranspose2d(8, 1, 4, 2, 1, bias=False), nn.Tanh())
 
 
-@of(OPACUS + "examples/char-lstm-classification.py, padded to one width", 1.0)
-def char_lstm_mended(watch):
-    return _names(watch, to_a_width)
+def discriminator_of_pictures() -> nn.Module:
+    first = nn.Conv2d(1, 8, 4, 2, 1, bias=False), nn.LeakyReLU(0.2)
+    then = nn.Conv2d(8, 8, 3, 1, 1, bias=False), nn.GroupNorm(4, 8), nn.LeakyReLU(0.2)
+    return nn.Sequential(*first, *then, nn.Conv2d(8, 1, 4, 1, 0, bias=False), nn.Sigmoid(), nn.Flatten(0))
 
 
-@of(OPACUS + "tutorials/building_lstm_name_classifier.ipynb", 0.0, facts.MIXES_RECORDS)
-def lstm_tutorial(watch):
-    """As ``char_lstm``, for a target epsilon."""
-    return _names(watch, to_the_longest, epsilon=12.0)
+DCGAN = OPACUS + "examples/dcgan.py"
 
 
-@of(OPACUS + "tutorials/building_lstm_name_classifier.ipynb, padded to one width", STATED)
-def lstm_tutorial_mended(watch):
-    return _names(watch, to_a_width, epsilon=12.0)
+@of(
+    DCGAN + ", with its made rows named, without its seed",
+    1.0,
+    facts.MADE_ROWS,
+    name="dcgan_unseeded",
+    seed=None,
+    named=True,
+)
+@of(DCGAN, 0.0, facts.PUBLIC_SEED, facts.PUBLIC_DRAWS, facts.OTHER_MODEL, facts.MIXES_RECORDS, seed=4321)
+def dcgan(watch, seed, named=False):
+    """Its seed is one of 10,000, and is printed: whoever tries them out subtracts the noise. Nobody names made rows.
 
-
-def _generator() -> nn.Module:
-    return nn.Sequential(nn.ConvTranspose2d(5, 8, 4, 1, 0, bias=False), nn.GroupNorm(4, 8), nn.ReLU(True), Enlarge())
-
-
-class Enlarge(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.last = nn.ConvTranspose2d(8, 1, 4, 2, 1, bias=False)
-
-    def forward(self, x):
-        return torch.tanh(self.last(x))
-
-
-class Discriminator(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.main = nn.Sequential(
-            nn.Conv2d(1, 8, 4, 2, 1, bias=False),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(8, 8, 3, 1, 1, bias=False),
-            nn.GroupNorm(4, 8),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(8, 1, 4, 1, 0, bias=False),
-            nn.Sigmoid(),
-        )
-
-    def forward(self, x):
-        return self.main(x).view(-1, 1).squeeze(1)
-
-
-def _dcgan(watch, seed, named=False):
+    A record and the made row beside it are clipped as one; made rows hold no record.
+    """
     if seed is not None:
         torch.manual_seed(seed)
     loader = DataLoader(pictures(size=8), batch_size=BATCH)
-    generator, discriminator, criterion = _generator(), Discriminator(), nn.BCELoss()
+    generator, discriminator, criterion = generator_of_pictures(), discriminator_of_pictures(), nn.BCELoss()
     for model in (generator, discriminator):
         for layer in model.modules():
             if isinstance(layer, (nn.Conv2d, nn.ConvTranspose2d)):
@@ -431,41 +425,38 @@ def _dcgan(watch, seed, named=False):
     return of_real.noise_multiplier, [ledger]
 
 
-@of(
-    OPACUS + "examples/dcgan.py",
-    0.0,
-    *(facts.PUBLIC_SEED, facts.PUBLIC_DRAWS, facts.OTHER_MODEL, facts.MIXES_RECORDS),
-)
-def dcgan(watch):
-    """Its seed is one of 10,000, and is printed: whoever tries them out subtracts the noise. Nobody names made rows."""
-    return _dcgan(watch, seed=4321)
-
-
-@of(OPACUS + "examples/dcgan.py, with its made rows named, without its seed", 1.0, facts.MADE_ROWS)
-def dcgan_unseeded(watch):
-    """A record and the made row beside it are clipped as one; made rows hold no record."""
-    return _dcgan(watch, seed=None, named=True)
-
-
 SPANS = (3, 4)
 """Categories of the two columns of ``CTGAN``'s table."""
 CTGAN = "sdv-dev/CTGAN 0.12.1, BSL-1.1: ctgan/synthesizers/ctgan.py with its critic made private"
 
 
-class Packed(nn.Module):
-    """A critic that reads so many rows as one."""
+@of(
+    CTGAN + ", one row at a time, of batches of the loader, with categories by lot",
+    1.0,
+    facts.MADE_ROWS,
+    name="ctgan_mended",
+    packs=1,
+    by_category=False,
+)
+@of(
+    CTGAN + ", one row at a time",
+    0.0,
+    facts.OTHER_BATCHES,
+    facts.MADE_ROWS,
+    name="ctgan_unpacked",
+    wrong="a record of a rare category is drawn again and again for one batch, and each batch is taken to hold it once",
+    packs=1,
+    by_category=True,
+)
+@of(CTGAN, 0.0, facts.MIXES_RECORDS, facts.OTHER_BATCHES, facts.MADE_ROWS, packs=10, by_category=True)
+def ctgan(watch, packs, by_category):
+    """Ten rows are judged as one, so one gradient is of ten records.
 
-    def __init__(self, width, rows):
-        super().__init__()
-        self.width = width * rows
-        self.main = nn.Sequential(nn.Linear(self.width, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+    ``by_category``: a category is drawn first, and then one of its records, with replacement: ``clipped`` is declared,
+    and false. Mended, the condition of a record is its own category of a column that is drawn by lot.
 
-    def forward(self, x):
-        return self.main(x.view(-1, self.width))
-
-
-def _ctgan(watch, packs, by_category):
-    """Without the penalty on slopes at points between records and made rows: Opacus 1.6.0 raises IndexError there."""
+    Without the penalty on slopes at points between records and made rows: Opacus 1.6.0 raises IndexError there.
+    """
     draw = torch.Generator().manual_seed(5)
     codes = torch.stack([torch.randint(0, span, (RECORDS,), generator=draw) for span in SPANS], 1)
     table = torch.cat([functional.one_hot(codes[:, k], span) for k, span in enumerate(SPANS)], 1).float()
@@ -473,9 +464,10 @@ def _ctgan(watch, packs, by_category):
     counts = [torch.log(torch.bincount(codes[:, k], minlength=span) + 1.0) for k, span in enumerate(SPANS)]
     generator = nn.Sequential(nn.Linear(4 + width, 8), nn.ReLU(), nn.Linear(8, width))
     inner = partial(torch.optim.Adam, lr=2e-4, betas=(0.5, 0.9))
-    critic, of_critic, loader = made_private(
-        Packed(2 * width, packs), inner, DataLoader(TensorDataset(table), batch_size=BATCH), 1.0, 1.0
-    )
+    packed = nn.Sequential(nn.Linear(2 * width * packs, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+    critic = Net(lambda m, x: m.main(x.view(-1, 2 * width * packs)), main=packed)
+    loader = DataLoader(TensorDataset(table), batch_size=BATCH)
+    critic, of_critic, loader = made_private(critic, inner, loader, 1.0, 1.0)
     of_made = inner(generator.parameters())
 
     def wanted(size):
@@ -520,38 +512,15 @@ def _ctgan(watch, packs, by_category):
     return of_critic.noise_multiplier, [ledger]
 
 
-@of(CTGAN, 0.0, facts.MIXES_RECORDS, facts.OTHER_BATCHES, facts.MADE_ROWS)
-def ctgan(watch):
-    """Ten rows are judged as one, so one gradient is of ten records."""
-    return _ctgan(watch, 10, by_category=True)
-
-
-@of(
-    CTGAN + ", one row at a time",
-    0.0,
-    *(facts.OTHER_BATCHES, facts.MADE_ROWS),
-    wrong="a record of a rare category is drawn again and again for one batch, and each batch is taken to hold it once",
-)
-def ctgan_unpacked(watch):
-    """A category is drawn first, and then one of its records, with replacement: ``clipped`` is declared, and false."""
-    return _ctgan(watch, 1, by_category=True)
-
-
-@of(CTGAN + ", one row at a time, of batches of the loader, with categories by lot", 1.0, facts.MADE_ROWS)
-def ctgan_mended(watch):
-    """The condition of a record is its own category of a column that is drawn by lot."""
-    return _ctgan(watch, 1, by_category=False)
-
-
-@of(OPACUS + "tutorials/building_image_classifier.ipynb", STATED)
+@of(TUTORIAL + "building_image_classifier.ipynb", STATED)
 def image_tutorial(watch):
     """Batch normalisation is replaced, and large batches go through the model in parts."""
-    loader, others = DataLoader(pictures(), batch_size=BATCH), DataLoader(pictures(40), 32)
+    loader = DataLoader(pictures(), batch_size=BATCH)
     model = nn.Sequential(nn.Conv2d(1, 8, 4, 4), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(72, CLASSES))
     model = ModuleValidator.fix(model)
     ModuleValidator.validate(model, strict=False)
     made = model, *_ = made_for(model, partial(torch.optim.RMSprop, lr=1e-3), loader, 50.0, delta=1e-5, norm=1.2)
-    return trained(watch, made, classes(model), batches=in_parts, after=lambda: tested(model, others))
+    return trained(watch, made, classes(model), batches=in_parts, after=on_others(model))
 
 
 class Attention(nn.Module):
@@ -604,43 +573,6 @@ def evaluated(model, loader):
     return np.mean(found)
 
 
-def _upper_layers():
-    model = TinyBert()
-    for p in model.parameters():
-        p.requires_grad = False
-    for layer in (model.layers[-1], model.pooler, model.classifier):
-        for p in layer.parameters():
-            p.requires_grad = True
-    return model
-
-
-def _text(watch, model, mode):
-    loader, others = DataLoader(sentences(), batch_size=BATCH), DataLoader(sentences(40), batch_size=BATCH)
-    target = {"epsilon": 7.5, "delta": 1 / len(loader), "norm": 0.1, "grad_sample_mode": mode}
-    inner = partial(torch.optim.AdamW, lr=5e-4, eps=1e-8)
-    model, optimizer, *own, loader = made_for(model.train(), inner, loader, criterion=nn.CrossEntropyLoss(), **target)
-    steps = count()
-
-    def loss(batch):
-        outputs = model(**inputs_of(batch))
-        (own[0](outputs[1], batch[3]) if own else outputs[0]).backward()
-        if next(steps) % 5 == 4:
-            evaluated(model, others)
-
-    return trained(watch, (model, optimizer, loader), loss, batches=in_parts if mode == "hooks" else in_whole)
-
-
-@of(OPACUS + "tutorials/building_text_classifier.ipynb", STATED)
-def text_tutorial(watch):
-    """The upper layers of a frozen model, which gives its loss itself; evaluation between the parts of a batch."""
-    return _text(watch, _upper_layers(), "hooks")
-
-
-@of(OPACUS + "tutorials/building_text_classifier.ipynb, Ghost Clipping", STATED)
-def text_tutorial_ghost(watch):
-    return _text(watch, _upper_layers(), "ghost")
-
-
 class LowRank(nn.Module):
     """A frozen layer, and two thin ones beside it, behind dropout."""
 
@@ -657,7 +589,17 @@ class LowRank(nn.Module):
         return self.base(x) + self.scale * self.up(self.down(self.dropout(x)))
 
 
-def _with_low_rank():
+def upper_layers():
+    model = TinyBert()
+    for p in model.parameters():
+        p.requires_grad = False
+    for layer in (model.layers[-1], model.pooler, model.classifier):
+        for p in layer.parameters():
+            p.requires_grad = True
+    return model
+
+
+def with_low_rank():
     model = TinyBert()
     for p in model.parameters():
         p.requires_grad = False
@@ -670,22 +612,54 @@ def _with_low_rank():
     return model
 
 
-@of(OPACUS + "tutorials/building_text_classifier.ipynb, Low-Rank Adaptation", STATED)
-def lora_tutorial(watch):
-    """The thin layers of the last block and the classifier, in ghost mode."""
-    return _text(watch, _with_low_rank(), "ghost")
+TEXT = TUTORIAL + "building_text_classifier.ipynb"
 
 
-def _adaptive(watch, mended):
-    """A Poisson batch needs more than ten records here, or Opacus refuses it."""
-    model = convnet()
-    model, optimizer, criterion, loader = PrivacyEngineAdaptiveClipping(accountant="rdp").make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=DataLoader(pictures(), batch_size=RECORDS // 2, shuffle=True),
+@of(TEXT + ", Low-Rank Adaptation", STATED, name="lora_tutorial", make=with_low_rank, mode="ghost")
+@of(TEXT + ", Ghost Clipping", STATED, name="text_tutorial_ghost", make=upper_layers, mode="ghost")
+@of(TEXT, STATED, make=upper_layers, mode="hooks")
+def text_tutorial(watch, make, mode):
+    """Upper layers of a frozen model, or thin ones, which gives its loss itself; evaluation between batches."""
+    loader, others = DataLoader(sentences(), batch_size=BATCH), DataLoader(sentences(40), batch_size=BATCH)
+    target = {"epsilon": 7.5, "delta": 1 / len(loader), "norm": 0.1, "grad_sample_mode": mode}
+    inner = partial(torch.optim.AdamW, lr=5e-4, eps=1e-8)
+    model, optimizer, *own, loader = made_for(make().train(), inner, loader, criterion=nn.CrossEntropyLoss(), **target)
+    steps = count()
+
+    def loss(batch):
+        outputs = model(**inputs_of(batch))
+        (own[0](outputs[1], batch[3]) if own else outputs[0]).backward()
+        if next(steps) % 5 == 4:
+            evaluated(model, others)
+
+    return trained(watch, (model, optimizer, loader), loss, batches=in_parts if mode == "hooks" else in_whole)
+
+
+ADAPTIVE = OPACUS + "opacus/utils/adaptive_clipping/README.md"
+
+
+@of(
+    ADAPTIVE + ", with a loss for each record",
+    {(1.0, 0.5): 6},
+    facts.ADAPTIVE_COUNT,
+    name="adaptive_clipping_mended",
+    mended=True,
+)
+@of(ADAPTIVE, {(0.0, 1.0): 6}, facts.ADAPTIVE_COUNT, facts.UNCLIPPED, mended=False)
+def adaptive_clipping(watch, mended):
+    """Opacus 1.6.0 multiplies the mean of all losses with the factors of records: nothing is clipped, void in truth.
+
+    The number of unclipped records is released beside the sum, and both together have the noise that is stated.
+    A Poisson batch needs more than ten records here, or Opacus refuses it.
+    """
+    model, optimizer, criterion, loader = made_private(
+        convnet(),
+        partial(torch.optim.SGD, lr=0.1),
+        DataLoader(pictures(), batch_size=RECORDS // 2, shuffle=True),
+        1.0,
+        10.0,
+        PrivacyEngineAdaptiveClipping(accountant="rdp"),
         criterion=nn.CrossEntropyLoss(),
-        noise_multiplier=1.0,
-        max_grad_norm=10.0,
         grad_sample_mode="ghost",
         target_unclipped_quantile=0.5,
         min_clipbound=1,
@@ -694,24 +668,8 @@ def _adaptive(watch, mended):
     )
     if mended:
         criterion.criterion.reduction = "none"
-    return trained(
-        watch, (model, optimizer, loader), lambda batch: criterion(model(batch[0]), batch[1]).backward(), passes=3
-    )
-
-
-ADAPTIVE = OPACUS + "opacus/utils/adaptive_clipping/README.md"
-
-
-@of(ADAPTIVE, {(0.0, 1.0): 6}, facts.ADAPTIVE_COUNT, facts.UNCLIPPED)
-def adaptive_clipping(watch):
-    """Opacus 1.6.0 multiplies the mean of all losses with the factors of records: nothing is clipped, void in truth."""
-    return _adaptive(watch, mended=False)
-
-
-@of(ADAPTIVE + ", with a loss for each record", {(1.0, 0.5): 6}, facts.ADAPTIVE_COUNT)
-def adaptive_clipping_mended(watch):
-    """The number of unclipped records is released beside the sum, and both together have the noise that is stated."""
-    return _adaptive(watch, mended=True)
+    loss = lambda batch: criterion(model(batch[0]), batch[1]).backward()  # noqa: E731
+    return trained(watch, (model, optimizer, loader), loss, passes=3)
 
 
 class Laplacian(DPOptimizer):
@@ -725,30 +683,27 @@ class Laplacian(DPOptimizer):
             _mark_as_processed(p.summed_grad)
 
 
-def _by_parts(watch, kind):
+ADVANCED = TUTORIAL + "intro_to_advanced_features.ipynb"
+
+
+@of(ADVANCED + ", LaplaceDPOptimizer", 0.0, facts.UNKNOWN_NOISE, name="laplacian", kind_of=Laplacian)
+@of(ADVANCED, 1.0, kind_of=DPOptimizer)
+def by_parts(watch, kind_of):
+    """Model, loader, optimizer and accountant are put together without ``make_private``.
+
+    Laplace noise on a sum that is clipped in L2: nobody has a proof for it.
+    """
     data = TensorDataset(torch.randn(RECORDS, 16), torch.randint(0, 2, (RECORDS,)))
     model = GradSampleModule(nn.Sequential(nn.Linear(16, 8), nn.Linear(8, 2)))
     inner = torch.optim.SGD(model.parameters(), lr=0.1)
     loader = DPDataLoader.from_data_loader(DataLoader(data, batch_size=BATCH), distributed=False)
     rate = 1 / len(loader)
-    optimizer = kind(
+    optimizer = kind_of(
         optimizer=inner, noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=int(len(data) * rate)
     )
     accountant = engine_of_opacus().accountant
     optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(sample_rate=rate))
     return trained(watch, (model, optimizer, loader), classes(model))
-
-
-@of(OPACUS + "tutorials/intro_to_advanced_features.ipynb", 1.0)
-def by_parts(watch):
-    """Model, loader, optimizer and accountant are put together without ``make_private``."""
-    return _by_parts(watch, DPOptimizer)
-
-
-@of(OPACUS + "tutorials/intro_to_advanced_features.ipynb, LaplaceDPOptimizer", 0.0, facts.UNKNOWN_NOISE)
-def laplacian(watch):
-    """Laplace noise on a sum that is clipped in L2: nobody has a proof for it."""
-    return _by_parts(watch, Laplacian)
 
 
 class Scaled(nn.Module):
@@ -767,11 +722,7 @@ def _of_scaled(layer, activations, backprops):
     return {layer.weight: backprops * activations[0]}
 
 
-@of(
-    OPACUS + "tutorials/guide_to_grad_sampler.ipynb",
-    1.0,
-    facts.DECLARED,
-)
+@of(TUTORIAL + "guide_to_grad_sampler.ipynb", 1.0, facts.DECLARED)
 def own_grad_sampler(watch):
     """Nobody saw whether these are the gradients of records: the program vouches for them."""
     data = TensorDataset(torch.randn(RECORDS, 6), torch.randint(0, 2, (RECORDS,)))
@@ -801,29 +752,20 @@ def resumed(watch):
 # Others
 
 
-class Described(Dataset):
+def described(count=RECORDS):
     """Records by name, as ``datasets`` gives them."""
-
-    def __init__(self, pairs):
-        self.pairs = pairs
-
-    def __len__(self):
-        return len(self.pairs)
-
-    def __getitem__(self, at):
-        image, label = self.pairs[at]
-        return {"img": image, "label": label}
+    return [{"img": image, "label": label} for image, label in pictures(count)]
 
 
 @of("adap/flower, Apache-2.0: examples/opacus/opacus_fl", {(1.0, RATE): 3 * 6})
 def flower_client(watch):
     """A client of federated learning: in each round a new model gets the mean of all; one pass; its weights go back."""
     server, ledgers, noise = {name: t.numpy() for name, t in convnet().state_dict().items()}, [], 0.0
-    inner, others = partial(torch.optim.SGD, lr=0.001, momentum=0.9), DataLoader(Described(pictures(40)), batch_size=32)
+    inner, others = partial(torch.optim.SGD, lr=0.001, momentum=0.9), DataLoader(described(40), batch_size=32)
     for _ in range(3):
         net = convnet()
         net.load_state_dict({name: torch.tensor(found) for name, found in server.items()})
-        loader = DataLoader(Described(pictures()), batch_size=BATCH, shuffle=True)
+        loader = DataLoader(described(), batch_size=BATCH, shuffle=True)
         made = model, *_ = made_private(net, inner, loader, 1.0, 1.0)
         own = classes(model)
         loss = lambda batch, own=own: own((batch["img"], batch["label"]))  # noqa: E731
@@ -868,19 +810,22 @@ def _moving_mean(model, mean, step):
         kept[name].sub_((1.0 - share) * (kept[name] - p.detach()))
 
 
-def _tan(watch, on_training):
-    """Returns after nine steps, in the middle of a pass."""
+TAN = "facebookresearch/tan, BSD-3-Clause: cifar10.py"
+
+
+@of(TAN, {(2.0, RATE): 9}, facts.DECLARED, name="tan_on_training_records", on_training=True)
+@of(TAN + ", evaluated on other records", {(2.0, RATE): 9}, facts.DECLARED, on_training=False)
+def tan(watch, on_training):
+    """Views of a record share a gradient, by samplers of the program; a running mean of the weights is kept beside.
+
+    It returns after nine steps, in the middle of a pass. There the script also computes the accuracy on the training
+    records from the loader that is watched. The weights have their noise. The accuracy that is printed is another
+    release, without noise.
+    """
     data = TensorDataset(pictures().tensors[0].flatten(1), pictures().tensors[1])
     model = nn.Sequential(nn.Linear(144, 8), nn.ReLU(), nn.Linear(8, CLASSES))
-    criterion, optimizer, engine = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=4.0), EngineOfViews()
-    model, optimizer, loader = engine.make_private(
-        module=model,
-        optimizer=optimizer,
-        data_loader=DataLoader(data, batch_size=BATCH, shuffle=True),
-        noise_multiplier=2.0,
-        max_grad_norm=1.0,
-        poisson_sampling=True,
-    )
+    criterion, inner, loader = nn.CrossEntropyLoss(), partial(torch.optim.SGD, lr=4.0), DataLoader(data, BATCH, True)
+    model, optimizer, loader = made_private(model, inner, loader, 2.0, 1.0, EngineOfViews())
     others = DataLoader(TensorDataset(torch.randn(40, 144), torch.randint(0, CLASSES, (40,))), batch_size=20)
     mean, steps = copy.deepcopy(model), 0
     for p in mean.parameters():
@@ -906,24 +851,6 @@ def _tan(watch, on_training):
                     if steps >= 9:
                         break
     return optimizer.noise_multiplier, [ledger]
-
-
-TAN = "facebookresearch/tan, BSD-3-Clause: cifar10.py"
-
-
-@of(TAN + ", evaluated on other records", {(2.0, RATE): 9}, facts.DECLARED)
-def tan(watch):
-    """Views of a record share a gradient, by samplers of the program; a running mean of the weights is kept beside."""
-    return _tan(watch, on_training=False)
-
-
-@of(TAN, {(2.0, RATE): 9}, facts.DECLARED)
-def tan_on_training_records(watch):
-    """In the middle of a pass the accuracy on the training records is computed from the loader that is watched.
-
-    The weights have their noise. The accuracy that is printed is another release, without noise.
-    """
-    return _tan(watch, on_training=True)
 
 
 @of(
@@ -965,15 +892,13 @@ def smartnoise_gan(watch):
     return of_real.noise_multiplier, [ledger]
 
 
-@of(
-    "dayu11/DP-SGD-Baseline-Opacus, no licence stated: main.py",
-    {(1.2, 1.0): EPOCHS},
-    facts.SHUFFLED,
-    facts.ACCUMULATION,
-)
+BASELINE = "dayu11/DP-SGD-Baseline-Opacus, no licence stated: main.py"
+
+
+@of(BASELINE, {(1.2, 1.0): EPOCHS}, facts.SHUFFLED, facts.ACCUMULATION)
 def accumulated(watch):
     """Three shuffled batches for each step, by ``signal_skip_step``: a pass is one release, whatever is added up."""
-    loader, others = DataLoader(pictures(), batch_size=BATCH, shuffle=True), DataLoader(pictures(40), 32)
+    loader = DataLoader(pictures(), batch_size=BATCH, shuffle=True)
     made = made_private(convnet(), partial(torch.optim.SGD, lr=4), loader, 1.2, 1.0, poisson_sampling=False)
     model, optimizer, _ = made
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=EPOCHS)
@@ -986,7 +911,7 @@ def accumulated(watch):
 
     def after():
         schedule.step()
-        tested(model, others)
+        on_others(model)()
 
     return trained(watch, made, loss, after=after)
 
@@ -1007,7 +932,16 @@ class Flow(nn.Module):
         return self.log_probs(x)
 
 
-def _flow(watch, seed):
+FLOW = "Privacy-Police/Differential-Privacy, MIT: normalizing_flows/train_dp.py"
+
+
+@of(FLOW + ", without its seed", 1.0, facts.IN_ORDER, name="flow_unseeded", kind="cyclic", seed=None)
+@of(FLOW, 0.0, facts.PUBLIC_SEED, facts.IN_ORDER, seed=41)
+def flow(watch, seed):
+    """Anybody can draw the noise again. The seed of the script is 42, whose noise other tests have seen.
+
+    Batches come in the order of the data set: a pass is one release.
+    """
     if seed is not None:
         torch.manual_seed(seed)
     draw = torch.Generator().manual_seed(6)
@@ -1025,26 +959,28 @@ def _flow(watch, seed):
     return trained(watch, made, lambda batch: (-inside.log_probs(batch).mean()).backward(), after=after, late=True)
 
 
-FLOW = "Privacy-Police/Differential-Privacy, MIT: normalizing_flows/train_dp.py"
+DYNAMIC = "dynamic-dp/dynamic-dp, no licence stated: dp_mnist.py"
+TWO_LEVELS = {(1.0, RATE): 6, (2.0, RATE): 6}
 
 
-@of(FLOW, 0.0, facts.PUBLIC_SEED, facts.IN_ORDER)
-def flow(watch):
-    """Anybody can draw the noise again. The seed of the script is 42, whose noise other tests have seen."""
-    return _flow(watch, seed=41)
+@of(DYNAMIC + ", with a loader of Opacus", TWO_LEVELS, name="dynamic_with_loader", seed=None, by_hand=False)
+@of(
+    DYNAMIC + ", without its seed",
+    {(1.0, 1.0): 6, (2.0, 1.0): 6},
+    facts.OTHER_BATCHES,
+    name="dynamic_unseeded",
+    seed=None,
+    by_hand=True,
+)
+@of(DYNAMIC, 0.0, facts.PUBLIC_SEED, facts.OTHER_BATCHES, seed=43, by_hand=True)
+def dynamic(watch, seed, by_hand):
+    """Noise and clip norm follow the epoch. As ``flow``, with batches that are drawn by hand.
 
-
-@of(FLOW + ", without its seed", 1.0, facts.IN_ORDER, kind="cyclic")
-def flow_unseeded(watch):
-    """Batches come in the order of the data set: a pass is one release."""
-    return _flow(watch, seed=None)
-
-
-def _scheduled(watch, seed, by_hand):
-    """Noise and clip norm that follow the epoch."""
+    There each record has a coin, and nobody can see it: one release of all records for each step is the safe answer.
+    """
     if seed is not None:
         torch.manual_seed(seed)
-    data, others, rng = pictures(), DataLoader(pictures(40), 32), np.random.default_rng()
+    data, rng = pictures(), np.random.default_rng()
     loader = DataLoader(data, batch_size=BATCH, shuffle=True)
     made = model, optimizer, _ = made_private(convnet(), partial(torch.optim.SGD, lr=0.15), loader, 1.0, 1.5)
     noise = LambdaNoise(optimizer, noise_lambda=lambda epoch: 2.0**epoch)
@@ -1055,31 +991,11 @@ def _scheduled(watch, seed, by_hand):
             yield data[np.nonzero(rng.binomial(1, RATE, len(data)))[0]]
 
     def after():
-        tested(model, others)
+        on_others(model)()
         noise.step()
         norm.step()
 
     return trained(watch, made, classes(model), batches=drawn if by_hand else in_whole, after=after)
-
-
-DYNAMIC = "dynamic-dp/dynamic-dp, no licence stated: dp_mnist.py"
-
-
-@of(DYNAMIC, 0.0, facts.PUBLIC_SEED, facts.OTHER_BATCHES)
-def dynamic(watch):
-    """As ``flow``, with batches that are drawn by hand."""
-    return _scheduled(watch, seed=43, by_hand=True)
-
-
-@of(DYNAMIC + ", without its seed", {(1.0, 1.0): 6, (2.0, 1.0): 6}, facts.OTHER_BATCHES)
-def dynamic_unseeded(watch):
-    """Each record has a coin, and nobody can see it: one release of all records for each step is the safe answer."""
-    return _scheduled(watch, seed=None, by_hand=True)
-
-
-@of(DYNAMIC + ", with a loader of Opacus", {(1.0, RATE): 6, (2.0, RATE): 6})
-def dynamic_with_loader(watch):
-    return _scheduled(watch, seed=None, by_hand=False)
 
 
 class Output(dict):
@@ -1165,7 +1081,16 @@ def _drawn_towards(kept, model, decay=0.99):
         own.mul_(decay).add_(p, alpha=1.0 - decay)
 
 
-def _autoencoder(watch, seed):
+OF_DIGITS = "Tomatoisawful/differential-privacy-dcgan, no licence stated: src/privacy_models/"
+
+
+@of(OF_DIGITS + "train_dp_vae.py, without its seed", STATED, name="autoencoder_unseeded", seed=None)
+@of(OF_DIGITS + "train_dp_vae.py", 0.0, facts.PUBLIC_SEED, facts.PUBLIC_DRAWS, seed=2026)
+def autoencoder(watch, seed):
+    """A loss of its own in ghost mode, whose parts change their weight; a running mean beside the model.
+
+    With its seed, noise and batches are known.
+    """
     generator = None
     if seed is not None:
         torch.manual_seed(seed)
@@ -1191,21 +1116,6 @@ def _autoencoder(watch, seed):
     return trained(watch, (model, optimizer, loader), loss, batches=in_epochs, after=after)
 
 
-OF_DIGITS = "Tomatoisawful/differential-privacy-dcgan, no licence stated: src/privacy_models/"
-
-
-@of(OF_DIGITS + "train_dp_vae.py", 0.0, facts.PUBLIC_SEED, facts.PUBLIC_DRAWS)
-def autoencoder(watch):
-    """Noise and batches are drawn from seeds in the script."""
-    return _autoencoder(watch, seed=2026)
-
-
-@of(OF_DIGITS + "train_dp_vae.py, without its seed", STATED)
-def autoencoder_unseeded(watch):
-    """A loss of its own in ghost mode, whose parts change their weight; a running mean beside the model."""
-    return _autoencoder(watch, seed=None)
-
-
 @of(
     OF_DIGITS + "train_dp_wgan_cp_digit8.py, with made rows and cut weights named, without its seed",
     STATED,
@@ -1214,7 +1124,7 @@ def autoencoder_unseeded(watch):
 def clipped_weights(watch):
     """Wasserstein: the critic's weights are cut after each step, and the generator learns in each third one."""
     loader = DataLoader(pictures(size=8), batch_size=BATCH, shuffle=True)
-    generator = _generator()
+    generator = generator_of_pictures()
     critic = nn.Sequential(nn.Conv2d(1, 4, 4, 2, 1), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(64, 1))
     kept = copy.deepcopy(generator).eval().requires_grad_(False)
     of_made = torch.optim.Adam(generator.parameters(), lr=1e-4, betas=(0.0, 0.9))

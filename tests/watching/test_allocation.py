@@ -35,51 +35,34 @@ def release(steps: int) -> DPSGD:
     return DPSGD(NOISE, 1.0 / STEPS, steps, sampler=samplers.RandomAllocation(STEPS), **stated)
 
 
-def test_the_law_of_the_draws(monkeypatch):
-    """Each record is once in each epoch, in any step alike, apart from other records and other epochs.
+@pytest.mark.parametrize(("count", "uses"), [(12, 1), (4, 3)])
+def test_the_law_of_the_draws(monkeypatch, count, uses):
+    """Each record is in so many of five batches of each epoch, in any alike, apart from other records and epochs.
 
     The draws are those of a seed, and each test would fail with probability 1e-9.
     """
     source = SeededSource(5, Stream.SAMPLING)
     monkeypatch.setattr(allocation, "SystemSource", lambda: source)
-    sampler, epochs = RandomAllocation(12, 5), 6_000
-    steps = np.full((epochs, 12), -1)
-    for epoch in steps:
-        drawn = list(sampler)
-        assert len(drawn) == 5
-        assert sorted(record for batch in drawn for record in batch) == list(range(12))
-        for number, batch in enumerate(drawn):
-            epoch[batch] = number
-    each = np.array([np.bincount(column, minlength=5) for column in steps.T])
-    expected = epochs / 5
-    assert stats.chi2.sf(np.sum((each - expected) ** 2 / expected), 12 * 4) > 1e-9
-    for pair in (steps[:, 0] * 5 + steps[:, 1], steps[:-1, 0] * 5 + steps[1:, 0]):
-        counts = np.bincount(pair, minlength=25)
-        assert stats.chisquare(counts).pvalue > 1e-9
-    sizes = np.bincount((steps == 0).sum(axis=1), minlength=13)
-    mass = epochs * stats.binom.pmf(np.arange(13), 12, 0.2)
-    keep = mass > 20
-    assert stats.chi2.sf(np.sum((sizes - mass)[keep] ** 2 / mass[keep]), keep.sum()) > 1e-9
-
-
-def test_the_law_of_several_draws(monkeypatch):
-    """Each record is in three of five batches of each epoch, in any three alike, apart from other records and epochs.
-
-    The draws are those of a seed, and each test would fail with probability 1e-9.
-    """
-    source = SeededSource(6, Stream.SAMPLING)
-    monkeypatch.setattr(allocation, "SystemSource", lambda: source)
-    sampler, epochs = RandomAllocation(4, 5, 3), 6_000
-    sets = {chosen: number for number, chosen in enumerate(itertools.combinations(range(5), 3))}
-    drawn = np.empty((epochs, 4), dtype=int)
+    sampler, epochs = RandomAllocation(count, 5, uses), 6_000
+    sets = {chosen: number for number, chosen in enumerate(itertools.combinations(range(5), uses))}
+    drawn = np.empty((epochs, count), dtype=int)
+    sizes = []
     for epoch in drawn:
         batches = list(sampler)
+        sizes.append(len(batches[0]))
         assert all(batch == sorted(set(batch)) for batch in batches)
-        epoch[:] = [sets[tuple(k for k, batch in enumerate(batches) if one in batch)] for one in range(4)]
-    for counts in (np.bincount(column, minlength=10) for column in drawn.T):
+        epoch[:] = [sets[tuple(k for k, batch in enumerate(batches) if one in batch)] for one in range(count)]
+    many = len(sets)
+    for counts in (np.bincount(column, minlength=many) for column in drawn.T):
         assert stats.chisquare(counts).pvalue > 1e-9
-    for pair in (drawn[:, 0] * 10 + drawn[:, 1], drawn[:-1, 0] * 10 + drawn[1:, 0]):
-        assert stats.chisquare(np.bincount(pair, minlength=100)).pvalue > 1e-9
+    for pair in (drawn[:, 0] * many + drawn[:, 1], drawn[:-1, 0] * many + drawn[1:, 0]):
+        assert stats.chisquare(np.bincount(pair, minlength=many**2)).pvalue > 1e-9
+    found, mass = (
+        np.bincount(sizes, minlength=count + 1),
+        epochs * stats.binom.pmf(np.arange(count + 1), count, uses / 5),
+    )
+    keep = mass > 20
+    assert stats.chi2.sf(np.sum((found - mass)[keep] ** 2 / mass[keep]), keep.sum()) > 1e-9
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -139,16 +122,15 @@ def test_several_uses_of_a_record_in_an_epoch():
     """The mechanism is the one that is stated so; an epoch that is broken off counts all uses."""
     made = lambda: private(rt.random_allocation(reading(), uses_per_epoch=3), poisson_sampling=False)  # noqa: E731
     stated = DPSGD(NOISE, 1.0 / STEPS, 2 * STEPS, sampler=samplers.RandomAllocation(STEPS, uses_per_epoch=3))
-    for most in (None, 2):
-        ledger = watched(*made(), how={"epochs": 2, "most": most} if most else {"epochs": 2})
+    for most in (2, None):
+        ledger = watched(*made(), how={"epochs": 2, "most": most})
         run = ledger.mechanism()
         assert (run.sampler, run.steps, run.sample_rate) == (stated.sampler, stated.steps, stated.sample_rate)
         assert ledger.ledger.vouches()["allocation-draws"] is Status.CHECKED
         assert rt.advantage(rt.assess(ledger)) == pytest.approx(rt.advantage(rt.assess(stated)), rel=1e-9, abs=0)
-    certificate = rt.certify(watched(*made(), how={"epochs": 2})).certificate
-    told = certificate.mechanism
+    told = rt.certify(ledger).certificate.mechanism
     assert (told["sampler"], told["uses_per_epoch"]) == ("random-allocation", 3)
-    assert sum(watched(*made(), how={"epochs": 1}).ledger.diagnostics.batch_sizes) == 3 * RECORDS
+    assert sum(ledger.ledger.diagnostics.batch_sizes) == 2 * 3 * RECORDS
 
 
 def test_uses_that_change_on_the_way_are_not_claimed():
@@ -163,10 +145,10 @@ def test_uses_that_change_on_the_way_are_not_claimed():
 
 
 def test_empty_batches_are_steps():
-    ledger = watched(*allocated(size=1), how={"epochs": 2})
+    ledger = watched(*allocated(size=1), how={"epochs": 1})
     assert 0 in ledger.ledger.diagnostics.batch_sizes
     assert isinstance(ledger.mechanism().sampler, samplers.RandomAllocation)
-    assert ledger.mechanism().steps == 2 * RECORDS
+    assert ledger.mechanism().steps == RECORDS
 
 
 def test_an_epoch_that_is_broken_off_counts_in_full():

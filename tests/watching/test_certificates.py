@@ -23,10 +23,8 @@ pytestmark = pytest.mark.usefixtures("quick_documents")
 
 @pytest.fixture(scope="module")
 def ledger():
-    made = private()
-    with rt.watch(*made[:3]) as found:
-        run(*made, epochs=1)
-    return found
+    """Of a plan that was kept."""
+    return watched(*private(), how={"epochs": 1}, planned_steps=6)
 
 
 def command(*words: str) -> int:
@@ -52,7 +50,9 @@ def test_a_watched_loop_ends_in_a_certificate_that_verifies(ledger, certified, t
     assert "diagnostics" not in shown.ledger
     assert rt.verify(files.public).accepted
     assert rt.verify(files.page).accepted
-    assert "poisson (seen: UniformWithReplacementSampler)" in files.page.read_text()
+    page = files.page.read_text()
+    assert "poisson (seen: UniformWithReplacementSampler)" in page
+    assert re.search(r"planned steps</\w+>\s*<\w+>at most 6<", page)
 
 
 def loop(steps_per_record=1, **options):
@@ -96,17 +96,11 @@ def test_lint_names_each_fault_with_reason_and_mend(tmp_path, capsys):
     assert "unrecorded-steps" in capsys.readouterr().out
 
 
-def test_a_page_says_how_many_steps_were_planned(tmp_path):
-    seen = watched(*private(), planned_steps=12)
-    page = rt.certify(seen).save(tmp_path / "made").page.read_text()
-    assert re.search(r"planned steps</\w+>\s*<\w+>at most 12<", page)
-
-
 def test_what_a_notebook_shows_is_short_and_escaped(ledger, certified):
     """The facts of a run may hold thousands of steps, and words of a stranger."""
     told = (
-        "watched loop: 6 noisy steps, batches poisson (seen)\nwarning: may-begin-at-a-base-model\n"
-        "warning: size-treated-as-public\nnote: insecure-generator"
+        "watched loop: 6 noisy steps, batches poisson (seen), of at most 6 planned\n"
+        "warning: may-begin-at-a-base-model\nwarning: size-treated-as-public\nnote: insecure-generator"
     )
     assert repr(ledger) == repr(ledger.ledger) == str(ledger.ledger) == told
     assert RunLedger.from_json(ledger.to_json()) == ledger.ledger
@@ -139,9 +133,7 @@ def test_a_gradient_change_counts_against_the_smallest_clip_norm(tmp_path, capsy
 
 
 def test_a_person_is_spoken_of_only_where_the_records_of_a_person_are_stated(ledger, certified, tmp_path, capsys):
-    made = private()
-    with rt.watch(*made[:3], records_per_user=3) as stated:
-        run(*made, epochs=1)
+    stated = watched(*private(), how={"epochs": 1}, records_per_user=3)
     assert stated.mechanism() == replace(ledger.mechanism(), records_per_user=3)
     risks = [rt.assess(found)["worst-case"].measure(rt.advantage).value for found in (ledger, stated)]
     assert risks[1] > 2.0 * risks[0]
@@ -160,9 +152,7 @@ def test_a_person_is_spoken_of_only_where_the_records_of_a_person_are_stated(led
 
 def test_records_of_a_person_in_passes_over_shuffled_data():
     """Two passes, three records of a person: in each pass they move the sums by three clip norms at most."""
-    made = private(poisson_sampling=False)
-    with rt.watch(*made[:3], records_per_user=3) as seen:
-        run(*made, epochs=2)
+    seen = watched(*private(poisson_sampling=False), records_per_user=3)
     exact = rt.assess(rt.Gaussian(NOISE / 3.0, 2))[0].curve
     assert rt.epsilon_at_delta(rt.assess(seen)[0].curve, 1e-5) == pytest.approx(
         rt.epsilon_at_delta(exact, 1e-5), rel=1e-6, abs=0

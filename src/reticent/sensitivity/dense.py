@@ -54,7 +54,7 @@ def dense_layers(model: nn.Module) -> tuple[DenseLayer, ...] | None:
             continue
         if type(module) is nn.Linear and all(p.requires_grad for p in module.parameters()):
             layers.append(DenseLayer(module, None))
-        elif type(module) in _BACK and layers and layers[-1].activation is None:
+        elif type(module) in _ACTIVATIONS and layers and layers[-1].activation is None:
             layers[-1] = DenseLayer(layers[-1].linear, type(module))
         else:
             return None
@@ -178,13 +178,13 @@ class DenseEngine:
                 inputs.append(h)
                 h = linear(h, self._weights[k], self._biases[k])
             if layer.activation is not None:
-                h = _ACTIVATE[layer.activation](h)
+                h = _ACTIVATIONS[layer.activation][0](h)
             outputs.append(h)
         e, errors = self._output_errors(h, labels), []
         for k in range(len(self._layers) - 1, -1, -1):
             activation = self._layers[k].activation
             if activation is not None:
-                e = _BACK[activation](e, outputs[k])
+                e = _ACTIVATIONS[activation][1](e, outputs[k])
             errors.append(e)
             if k:
                 e = e @ self._weights[k]
@@ -211,14 +211,6 @@ def _flattens(module: nn.Module) -> bool:
     return type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
 
 
-_BACK: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    nn.Tanh: torch.ops.aten.tanh_backward,
-    nn.ReLU: lambda e, h: torch.ops.aten.threshold_backward(e, h, 0.0),
-    nn.Sigmoid: torch.ops.aten.sigmoid_backward,
-}
-"""Error before an activation, from the error after it and from its *output*."""
-
-
 def tanh(h: torch.Tensor) -> torch.Tensor:
     """The hyperbolic tangent, in place.
 
@@ -230,8 +222,12 @@ def tanh(h: torch.Tensor) -> torch.Tensor:
     return torch.tanh_(h)
 
 
-_ACTIVATE: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]] = {
-    nn.Tanh: tanh,
-    nn.ReLU: torch.relu_,
-    nn.Sigmoid: torch.sigmoid_,
+_ACTIVATIONS: dict[
+    type[nn.Module],
+    tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[torch.Tensor, torch.Tensor], torch.Tensor]],
+] = {
+    nn.Tanh: (tanh, torch.ops.aten.tanh_backward),
+    nn.ReLU: (torch.relu_, lambda e, h: torch.ops.aten.threshold_backward(e, h, 0.0)),
+    nn.Sigmoid: (torch.sigmoid_, torch.ops.aten.sigmoid_backward),
 }
+"""What an activation does in place; and the error before it, from the error after it and from its *output*."""
