@@ -16,7 +16,7 @@ import reticent as rt
 from reticent import facts
 from reticent.kernel.mechanisms import DPSGD
 from reticent.watching.detectors import closer_looks
-from tests.watching.loops import BY_HAND, Loop, epsilon, nothing, passes, void
+from tests.watching.loops import BY_HAND, Loop, at, epsilon, nothing, passes, void
 from tests.watching.programs import BATCH, NOISE, RATE, RECORDS, by_hand, network, private, reading, records, run, wide
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -50,11 +50,6 @@ def by_add(model):
 
 
 WRITES = [by_data, by_exchange, by_assignment, by_new_head, by_add]
-
-
-def at(step, act):
-    """After one step."""
-    return lambda toy: act(toy) if toy.step == step else None
 
 
 def another(toy):

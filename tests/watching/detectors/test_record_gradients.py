@@ -12,7 +12,7 @@ from torch import nn
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Source
-from tests.watching.loops import Loop, faults, passes, void
+from tests.watching.loops import Loop, every, faults, passes, void
 from tests.watching.programs import NOISE, private, run, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -65,12 +65,6 @@ def views(side_by_side):
             p.grad_sample = p.grad_sample.view(shape).mean(1 if side_by_side else 0)
 
     return Loop(backward=backward, between=between)
-
-
-def third(toy):
-    if toy.step % 3 == 2:
-        toy.optimizer.step()
-        toy.optimizer.zero_grad()
 
 
 def by_the_program(toy):
@@ -170,7 +164,7 @@ LOOPS |= {
     ),
     "views one after the other": views(side_by_side=False),
     "views side by side": views(side_by_side=True),
-    "batches that are added up": Loop(made=shuffled, clears=False, update=third),
+    "batches that are added up": Loop(made=shuffled, **every(3)),
     "a sum of the program's own": Loop(update=own_sum, errors=UNCLEAR),
     "gradients that the program takes by itself": Loop(
         made=lambda: private(mode="no_op"), backward=by_the_program, notes=DECLARED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from operator import attrgetter
 
 import pytest
 import torch
@@ -24,12 +25,12 @@ from reticent import facts
 from reticent.facts.steps import Drawn
 from reticent.watching.detectors.samplers import copies, look_at
 from tests.conftest import some
-from tests.watching.loops import Loop, epsilon, passes, watched
+from tests.watching.loops import Loop, at, epsilon, nothing, passes, watched
 from tests.watching.programs import BATCH, NOISE, RECORDS, private, reading, records, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
-DRAWS, REPEATED = {facts.PUBLIC_DRAWS}, {facts.REPEATED_RECORDS}
+REPEATED = {facts.REPEATED_RECORDS}
 
 
 class InOrder(RandomSampler):
@@ -53,22 +54,16 @@ def of_batches(sampler):
     return lambda: private(DataLoader(records(), batch_sampler=sampler()), poisson_sampling=False)
 
 
-def at(step, change, back=None):
-    """Changes the loader after so many steps, and puts it back at the end."""
-    changed = {"batches": passes(3), "after": lambda toy: change(toy) if toy.step == step - 1 else None}
-    return changed | ({"leaves": back} if back else {})
+def changed(where, name, value, back=None):
+    """Something of the loader is changed after its first pass, and put back at the end."""
+
+    def put(value):
+        return lambda toy: setattr(attrgetter(where)(toy), name, value)
+
+    return {"batches": passes(3), "after": at(5, put(value)), "leaves": nothing if back is None else put(back)}
 
 
-def put(name, value):
-    return lambda toy: setattr(toy.loader.batch_sampler, name, value)
-
-
-def indices(value):
-    return lambda toy: setattr(toy.loader.sampler, "indices", value)
-
-
-def replacement(value):
-    return lambda toy: setattr(toy.loader.sampler, "replacement", value)
+OF_BATCHES, OF_RECORDS = "loader.batch_sampler", "loader.sampler"
 
 
 def allocated():
@@ -116,23 +111,23 @@ LOOPS |= {
     ),
     "records that are listed again for the next pass": Loop(
         made=of(lambda: SubsetRandomSampler(ALL)),
-        **at(6, indices([3] * RECORDS), indices(ALL)),
+        **changed(OF_RECORDS, "indices", [3] * RECORDS, ALL),
         **drawn(Drawn.WITH_REPLACEMENT),
     ),
     "another kind of draw and back": Loop(
-        made=shuffled, **at(6, replacement(True), replacement(False)), **drawn(Drawn.WITH_REPLACEMENT)
+        made=shuffled, **changed(OF_RECORDS, "replacement", True, False), **drawn(Drawn.WITH_REPLACEMENT)
     ),
     "larger batches of a weighted sampler": Loop(
-        made=of(lambda: WeightedRandomSampler([1.0] * RECORDS, RECORDS), size=1),
-        **at(RECORDS, put("batch_size", 2)),
-        **drawn(Drawn.WEIGHTED, **{"sampler.batch_size": 2}),
+        made=of(lambda: WeightedRandomSampler([1.0] * RECORDS, RECORDS)),
+        **changed(OF_BATCHES, "batch_size", 2 * BATCH),
+        **drawn(Drawn.WEIGHTED, **{"sampler.batch_size": 2 * BATCH}),
     ),
     "random allocation to fewer batches": Loop(
-        made=allocated, **at(6, put("_batches", 2)), **drawn(Drawn.UNKNOWN), draws=True
+        made=allocated, **changed(OF_BATCHES, "_batches", 2), **drawn(Drawn.UNKNOWN), draws=True
     ),
-    "fewer records for poisson": Loop(**at(6, put("num_samples", RECORDS - 1)), **drawn(Drawn.POISSON)),
+    "fewer records for poisson": Loop(**changed(OF_BATCHES, "num_samples", RECORDS - 1), **drawn(Drawn.POISSON)),
     "a generator that is exchanged": Loop(
-        **at(6, put("generator", torch.Generator().manual_seed(6))), notes=DRAWS, draws=True
+        **changed(OF_BATCHES, "generator", torch.Generator().manual_seed(6)), notes={facts.PUBLIC_DRAWS}, draws=True
     ),
 }
 
@@ -167,13 +162,12 @@ def test_one_record_many_times_from_the_second_pass_on():
     """A curriculum that changes its Subset while it trains."""
 
     def narrow(toy):
-        if toy.step == 5:
-            toy.loader.dataset.indices[:] = [*[0, 1, 2] * 20, *range(3, RECORDS - 57)]
+        toy.loader.dataset.indices[:] = [*[0, 1, 2] * 20, *range(3, RECORDS - 57)]
 
     Loop(
         made=lambda: private(reading(Subset(records(), [*ALL]))),
         batches=passes(2),
-        after=narrow,
+        after=at(5, narrow),
         ledger={"sampler.copies": 20},
         notes=REPEATED,
     ).check()

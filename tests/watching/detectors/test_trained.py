@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
-from tests.watching.loops import Loop, gradients_by_hand, passes, update_by_hand
+from tests.watching.loops import Loop, at, gradients_by_hand, passes, update_by_hand
 from tests.watching.programs import by_hand, private
 
 
@@ -36,7 +38,7 @@ LOOPS = {
     f"the head alone {'at first' if first else 'later'}": Loop(
         made=made(first),
         batches=passes(2),
-        after=lambda toy, first=first: freeze(toy, not first) if toy.step == 5 else None,
+        after=at(5, partial(freeze, frozen=not first)),
         ledger={"num_parameters": 14},
     )
     for first in (True, False)
