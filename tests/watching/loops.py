@@ -40,16 +40,20 @@ def watched(*made, how=None, **options):
     return seen
 
 
-def earlier(change=lambda made: None, make=private, **options):
-    """A loop that was watched before, and to which something was done since."""
+def prepared(act, make=private):
+    """A loop to which something was done before the watch."""
 
     def made():
         loop = make()
-        watched(*loop, how={"epochs": 1}, **options)
-        change(loop)
+        act(loop)
         return loop
 
     return made
+
+
+def earlier(change=lambda made: None, make=private, **options):
+    """A loop that was watched before, and to which something was done since."""
+    return prepared(lambda made: (watched(*made, how={"epochs": 1}, **options), change(made)), make)
 
 
 def epsilon(what):

@@ -32,8 +32,8 @@ def brute(weights: list[list[torch.Tensor]], batches: list[torch.Tensor], data: 
     squares, masks = np.zeros(len(features)), np.zeros(len(features))
     model = network()
     params = list(model.parameters())
-    for at, drawn in zip(weights, batches, strict=True):
-        for p, value in zip(params, at, strict=True):
+    for those, drawn in zip(weights, batches, strict=True):
+        for p, value in zip(params, those, strict=True):
             p.data = value.clone()
         for k in drawn.tolist():
             rows = []

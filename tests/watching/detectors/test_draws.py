@@ -17,7 +17,18 @@ import reticent as rt
 from reticent import facts
 from reticent.watching.optimisers import before_1_6
 from reticent.watching.session import Watch
-from tests.watching.loops import Loop, every, faults, gradients_by_hand, in_parts, passes, update_by_hand, void, watched
+from tests.watching.loops import (
+    Loop,
+    every,
+    faults,
+    gradients_by_hand,
+    in_parts,
+    passes,
+    prepared,
+    update_by_hand,
+    void,
+    watched,
+)
 from tests.watching.programs import (
     BATCH,
     NOISE,
@@ -115,10 +126,7 @@ def views(count):
     return {"batches": with_records, "backward": backward}
 
 
-def everybody():
-    made = private()
-    made[2].batch_sampler.sample_rate = 1.0
-    return made
+everybody = prepared(lambda made: setattr(made[2].batch_sampler, "sample_rate", 1.0))
 
 
 def rate(toy, value):

@@ -12,8 +12,8 @@ import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
 from reticent.watching.detectors.seeds import Seeds, guessable
-from tests.watching.loops import BY_HAND, Loop, at, passes, watched
-from tests.watching.programs import NOISE, private, wide
+from tests.watching.loops import BY_HAND, Loop, at, passes, prepared, watched
+from tests.watching.programs import NOISE, private, shuffled, wide
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -24,10 +24,7 @@ AS_DRAWN = {"noise_multiplier": NOISE, "sample_rate": 1.0 / 6.0}
 WITHOUT_SAMPLING = {"noise_multiplier": NOISE, "sample_rate": 1.0}
 
 
-def secured():
-    made = private()
-    rt.secure_noise(made[1])
-    return made
+secured = prepared(lambda made: rt.secure_noise(made[1]))
 
 
 def of_generator(make=private, moves=0):
@@ -45,10 +42,8 @@ def seeded(seed):
     return torch.Generator().manual_seed(seed)
 
 
-def without_noise():
-    made = private(poisson_sampling=False)  # whose draws do not move the generator in each step
-    made[1].noise_multiplier = 0.0
-    return made
+without_noise = prepared(lambda made: setattr(made[1], "noise_multiplier", 0.0), shuffled)
+"""Its draws do not move the generator in each step."""
 
 
 def keeps(toy):

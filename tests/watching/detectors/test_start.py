@@ -18,7 +18,7 @@ from reticent.kernel.proofs import Status
 from reticent.records.ledger import RunLedger
 from reticent.watching.starts import fresh
 from tests.certificates.making import MOST, policy
-from tests.watching.loops import BY_HAND, Loop, earlier, nothing, void, watched
+from tests.watching.loops import BY_HAND, Loop, earlier, nothing, prepared, void, watched
 from tests.watching.programs import NOISE, RATE, RECORDS, by_hand, network, private, run, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -55,38 +55,23 @@ def with_a_past(kind, then=nothing, **options):
 adam_with_a_past = with_a_past(torch.optim.Adam)
 
 
-def with_momentum():
-    made = private()
-    made[1].original_optimizer.param_groups[0]["momentum"] = 0.9
-    return made
+with_momentum = prepared(lambda made: made[1].original_optimizer.param_groups[0].update(momentum=0.9))
 
 
-def waiting_gradients():
+def a_part(made):
     """Pieces of a batch that was broken off go into the first step."""
-    made = model, optimizer, loader, criterion = shuffled()
+    model, optimizer, loader, criterion = made
     features, labels = next(iter(loader))
     optimizer.signal_skip_step()
     criterion(model(features), labels).backward()
     optimizer.step()
-    return made
-
-
-def after(act, make=private):
-    """A loop to which something was done."""
-
-    def made():
-        loop = make()
-        act(loop)
-        return loop
-
-    return made
 
 
 def a_pass(made):
     run(*made, epochs=1)
 
 
-random_weights = after(lambda made: fresh(made[0]))
+random_weights = prepared(lambda made: fresh(made[0]))
 
 
 def frozen(model=None):
@@ -140,26 +125,18 @@ def back_at_the_start():
     return by_hand(model)
 
 
-def seeded():
+def with_a_seed(made):
     """The noise of the first loop is known."""
-    made = private()
     torch.manual_seed(0)
     watched(*made)
     torch.seed()
-    return made
 
 
-def broken_off(change=lambda made: None):
+@prepared
+def broken_off(made):
     """After two steps of a loop that was watched."""
-
-    def made():
-        loop = private()
-        with pytest.raises(KeyboardInterrupt), rt.watch(*loop[:3]):
-            run(*loop, after=stop(2))
-        change(loop)
-        return loop
-
-    return made
+    with pytest.raises(KeyboardInterrupt), rt.watch(*made[:3]):
+        run(*made, after=stop(2))
 
 
 def stop(at, first=lambda: None):
@@ -180,12 +157,12 @@ TWICE = {"entries": 2, "beside": True}
 LOOPS = {
     "an optimizer with a past": BY_HAND.but(made=adam_with_a_past, errors=BEFORE),
     "an optimizer with a past that is declared": BY_HAND.but(made=adam_with_a_past, options={"start": "declared"}),
-    "momentum of steps before": Loop(made=after(a_pass, with_momentum), errors=BEFORE),
+    "momentum of steps before": Loop(made=prepared(a_pass, with_momentum), errors=BEFORE),
     "an old momentum under new weights": BY_HAND.but(
         made=with_a_past(torch.optim.SGD, fresh, momentum=0.9), errors=BEFORE
     ),
-    "gradients that wait since before": Loop(made=waiting_gradients, errors=BEFORE, beside=True),
-    "gradients that were released before": Loop(made=after(a_pass, shuffled)),
+    "gradients that wait since before": Loop(made=prepared(a_part, shuffled), errors=BEFORE, beside=True),
+    "gradients that were released before": Loop(made=prepared(a_pass, shuffled)),
     "random weights": Loop(made=random_weights, ledger={"start.weights": "random"}, draws=True),
     "steps that a trainer says it took": Loop(
         options={"trainer_step": 12}, errors=BEFORE, ledger={"start.weights": "loaded", "start.trainer_step": 12}
@@ -197,15 +174,17 @@ LOOPS = {
         made=lambda: frozen(fresh(network())), ledger={"start.weights": "random"}, draws=True
     ),
     "a second watch": Loop(made=earlier(), draws=True, ran={"steps": 12, "noise_multiplier": NOISE}),
-    "random weights that were changed": Loop(made=after(write, random_weights), draws=True),
+    "random weights that were changed": Loop(made=prepared(write, random_weights), draws=True),
     "steps between two watches": Loop(made=earlier(one_more_step), draws=True, errors=BEFORE),
     "a loop before whose noise is known": Loop(
-        made=seeded, errors={facts.PUBLIC_SEED}, may={facts.REPEATED_NOISE}, draws=True
+        made=prepared(with_a_seed), errors={facts.PUBLIC_SEED}, may={facts.REPEATED_NOISE}, draws=True
     ),
     "a loop before that ended with an error": Loop(
-        made=broken_off(), draws=True, ran={"steps": 8, "noise_multiplier": NOISE}
+        made=broken_off, draws=True, ran={"steps": 8, "noise_multiplier": NOISE}
     ),
-    "a loop before that ended with an error, and a write": Loop(made=broken_off(write), draws=True, errors=BEFORE),
+    "a loop before that ended with an error, and a write": Loop(
+        made=prepared(write, broken_off), draws=True, errors=BEFORE
+    ),
     "a model that is put back to its start": BY_HAND.but(made=back_at_the_start, ledger={"earlier": ()}),
     "a model that is put back to a step between": BY_HAND.but(made=back_to_a_step_between, errors=BEFORE),
     "a model that is put back with the old momentum": BY_HAND.but(made=back_with_the_old_momentum, errors=BEFORE),
