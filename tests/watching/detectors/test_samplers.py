@@ -173,28 +173,25 @@ def test_one_record_many_times_from_the_second_pass_on():
     ).check()
 
 
-@pytest.mark.parametrize(("second", "most"), [([0] * 30 + ALL[:-30], 31), (ALL, 1), (ALL[::-1], 2)])
-def test_copies_of_a_record_in_stacked_data(second, most):
-    """Pairs whose second part lists records again; the last are pairs of a record and another one."""
-    base = records()
-    stacked = StackDataset(Subset(base, ALL if most != 31 else second), Subset(base, second))
-    assert (look_at(DataLoader(stacked, batch_size=BATCH)).copies or 1) == most
+DATA, OTHER, TWO = records(), records(1), [(torch.zeros(4), 0), (torch.ones(4), 1)]
+COPIES = {
+    "data": (DATA, 1),
+    "a list": ([TWO[0], *TWO], 2),
+    "a selection": (Subset(DATA, [3, 3, 3, 1]), 3),
+    "two data sets": (ConcatDataset([DATA, OTHER]), 1),
+    "one of them twice": (ConcatDataset([DATA, OTHER, DATA]), 2),
+    "a selection of both": (Subset(ConcatDataset([DATA, DATA]), [0, RECORDS, RECORDS]), 3),
+    "both of two selections": (ConcatDataset([Subset(DATA, [0, 1]), Subset(DATA, [1, 2])]), 2),
+    "pairs that are listed again": (StackDataset(*2 * [Subset(DATA, [0] * 30 + ALL[:-30])]), 31),
+    "pairs of a record and itself": (StackDataset(*2 * [Subset(DATA, ALL)]), 1),
+    "pairs of a record and another one": (StackDataset(Subset(DATA, ALL), Subset(DATA, ALL[::-1])), 2),
+}
 
 
-def test_a_list_that_holds_one_record_often():
-    one, other = (torch.zeros(4), 0), (torch.ones(4), 1)
-    assert look_at(DataLoader([one, one, other])).copies == 2
-
-
-def test_copies_of_a_record_are_counted_through_layers():
-    data, other = records(), records(1)
-    assert copies(data) == 1
-    assert copies(Subset(data, [3, 3, 3, 1])) == 3
-    assert copies(ConcatDataset([data, other])) == 1
-    assert copies(ConcatDataset([data, other, data])) == 2
-    assert copies(Subset(ConcatDataset([data, data]), [0, RECORDS, RECORDS])) == 3
-    assert copies(ConcatDataset([Subset(data, [0, 1]), Subset(data, [1, 2])])) == 2
-    assert copies(None) == 1
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_a_record_are_counted_through_layers(name):
+    data, most = COPIES[name]
+    assert copies(data) == (look_at(DataLoader(data)).copies or 1) == most
 
 
 @pytest.fixture
