@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from reticent.facts import Fact
+from reticent.kernel.pairs import Neighbouring
 
 pytest.register_assert_rewrite("tests.watching.loops")
 gc.disable()  # what is imported and collected is no garbage
@@ -154,7 +155,11 @@ _KNOWN: dict[object, object] = {}
 
 
 def _content(argument: object) -> str:
-    """All that it holds: the repr of a ledger is a summary, which ledgers share that vouch for different things."""
+    """All that it holds; of a ledger what an attacker is shown (``Witness``), as runs of one loop have in common."""
+    if callable(getattr(argument, "vouches", None)):
+        shown = argument.gradients, argument.contraction, argument.unequal_updates, argument.spread
+        told = argument.looks_to_stop, sorted(argument.vouches().items()), [*map(argument.rearranges, Neighbouring)]
+        return " ".join(map(_content, (*shown, *told)))
     return argument.model_dump_json() if hasattr(argument, "model_dump_json") else repr(argument)
 
 

@@ -40,16 +40,20 @@ def watched(*made, how=None, **options):
     return seen
 
 
-def earlier(change=lambda made: None, make=private, **options):
-    """A loop that was watched before, and to which something was done since."""
+def prepared(act, make=private):
+    """A loop to which something was done before the watch."""
 
     def made():
         loop = make()
-        watched(*loop, how={"epochs": 1}, **options)
-        change(loop)
+        act(loop)
         return loop
 
     return made
+
+
+def earlier(change=lambda made: None, make=private, **options):
+    """A loop that was watched before, and to which something was done since."""
+    return prepared(lambda made: (watched(*made, how={"epochs": 1}, **options), change(made)), make)
 
 
 def epsilon(what):
@@ -167,6 +171,25 @@ def in_parts(size: int, count: int = 1) -> Callable[[Toy], Iterable[Any]]:
     return batches
 
 
+def every(count: int) -> dict[str, Any]:
+    """So many batches for each step, without a word to Opacus."""
+
+    def step(toy: Toy) -> None:
+        if toy.step % count == count - 1:
+            toy.optimizer.step()
+            toy.optimizer.zero_grad()
+
+    def allows(toy: Toy) -> None:
+        getattr(toy.model, "allow_grad_accumulation", lambda: None)()
+
+    return {"clears": False, "update": step, "enters": allows}
+
+
+def at(step: int, act: Act) -> Act:
+    """After one step."""
+    return lambda toy: act(toy) if toy.step == step else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Loop:
     """A row: a loop that somebody wrote, what it is made of, and everything that is true of it.
@@ -267,18 +290,18 @@ class Loop:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             seed = torch.default_generator.seed()  # those of accelerators, at a millisecond each, stay
-            random.seed(seed)
-            alone, truth = self._alone()
             if not self.draws:
+                random.seed(seed)
+                alone, truth = self._alone()
                 torch.default_generator.manual_seed(seed)
             random.seed(seed)
             seen, toy = self.watched()
         torch.default_generator.seed()
+        self._compare(seen)
         if not self.draws:
             torch.testing.assert_close(_weights(toy), _weights(alone), equal_nan=True)
-        self._compare(seen)
-        if not void(seen):
-            self._dominates(seen, alone, truth)
+            if not void(seen):
+                self._dominates(seen, alone, truth)
         _holds_together(seen)
         return seen, toy
 
@@ -307,7 +330,7 @@ class Loop:
         """What the ledger amounts to is no less than what ran without a watch."""
         if truth is None:
             assert seen.ledger.steps == len(alone.seen)
-        elif not self.draws:
+        else:
             assert seen.ledger.steps >= len(truth.releases)
             if self.beside:
                 truth.bare.clear()

@@ -20,9 +20,9 @@ RECORDS, BATCH, RATE, NOISE = 120, 20, 1.0 / 6.0, 1.1
 """A Poisson batch is empty once in 3e9, and has less than three records once in 1e7: no test hangs on one."""
 
 
-def records(seed: int = 0) -> TensorDataset:
+def records(seed: int = 0, count: int = RECORDS) -> TensorDataset:
     draw = torch.Generator().manual_seed(seed)
-    return TensorDataset(torch.randn(RECORDS, 4, generator=draw), torch.randint(0, 2, (RECORDS,), generator=draw))
+    return TensorDataset(torch.randn(count, 4, generator=draw), torch.randint(0, 2, (count,), generator=draw))
 
 
 def network() -> nn.Module:

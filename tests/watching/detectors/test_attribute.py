@@ -14,7 +14,7 @@ from reticent.kernel.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.mask_terms import mask_term
 from reticent.sensitivity import SensitiveAttribute
 from reticent.watching.sensitive import Sensitive
-from tests.watching.loops import Loop, passes
+from tests.watching.loops import Loop, at, every, passes
 from tests.watching.programs import NOISE, network, private, reading, records, run, shuffled
 
 pytestmark = [
@@ -32,8 +32,8 @@ def brute(weights: list[list[torch.Tensor]], batches: list[torch.Tensor], data: 
     squares, masks = np.zeros(len(features)), np.zeros(len(features))
     model = network()
     params = list(model.parameters())
-    for at, drawn in zip(weights, batches, strict=True):
-        for p, value in zip(params, at, strict=True):
+    for those, drawn in zip(weights, batches, strict=True):
+        for p, value in zip(params, those, strict=True):
             p.data = value.clone()
         for k in drawn.tolist():
             rows = []
@@ -124,19 +124,13 @@ def with_loss(loss):
     return Loop(made=lambda: (*private()[:3], loss))
 
 
-def added_up(toy):
-    if toy.step % 2:
-        toy.optimizer.step()
-        toy.optimizer.zero_grad()
-
-
 REFUSED = {
     "other features": Loop(forward=lambda toy, rows: toy.model(rows + 0.01)),
     "not that of the stated loss": with_loss(smooth),
     "not that of the stated loss.": with_loss(flipped),
-    "added up": Loop(made=shuffled, clears=False, update=added_up),
+    "added up": Loop(made=shuffled, **every(2)),
     "noise or clip norm changed": Loop(
-        batches=passes(2), after=lambda toy: setattr(toy.optimizer, "noise_multiplier", 2.0) if toy.step == 5 else None
+        batches=passes(2), after=at(5, lambda toy: setattr(toy.optimizer, "noise_multiplier", 2.0))
     ),
 }
 
@@ -179,10 +173,10 @@ def test_loops_that_cannot_be_seen_are_refused_before_they_start():
 
 def test_steps_that_are_not_measured_count_with_the_most_that_clipping_allows():
     found = []
-    for every in (1, 3):
+    for one_in in (1, 3):
         made = private(norm=NORM)
         torch.manual_seed(5)
-        with rt.watch(*made[:3], sensitive=Sensitive(ATTRIBUTE, every=every)) as ledger:
+        with rt.watch(*made[:3], sensitive=Sensitive(ATTRIBUTE, every=one_in)) as ledger:
             run(*made, epochs=2)
         found.append(ledger.sensitivity)
     exact, sampled = found

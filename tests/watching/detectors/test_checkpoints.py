@@ -12,9 +12,9 @@ from torch import nn
 import reticent as rt
 from reticent import facts
 from reticent.certificates.check import check
-from reticent.facts.checkpoints import MOST_CHECKPOINTS, kept
+from reticent.facts.checkpoints import kept
 from reticent.watching.models import fingerprint
-from tests.watching.loops import Loop, passes, watched
+from tests.watching.loops import Loop, at, passes, watched
 from tests.watching.programs import network, private, run, shuffled, wide
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -35,14 +35,9 @@ class Sums(nn.Module):
         return self.inner(x)
 
 
-def keep(at, where=lambda toy: toy.model):
+def keep(step, where=lambda toy: toy.model):
     """The state after a step."""
-
-    def after(toy):
-        if toy.step == at:
-            toy.state = copy.deepcopy(where(toy).state_dict())
-
-    return after
+    return at(step, lambda toy: setattr(toy, "state", copy.deepcopy(where(toy).state_dict())))
 
 
 def load(toy):
@@ -74,10 +69,9 @@ def changed(toy):
 
 def for_a_moment(toy):
     """Without ``evaluation``, of a model whose values are not all compared."""
-    if toy.step == 5:
-        own = copy.deepcopy(toy.model.state_dict())
-        toy.model.load_state_dict({name: 0.5 * value for name, value in own.items()})
-        toy.model.load_state_dict(own)
+    own = copy.deepcopy(toy.model.state_dict())
+    toy.model.load_state_dict({name: 0.5 * value for name, value in own.items()})
+    toy.model.load_state_dict(own)
 
 
 def clamp(toy):
@@ -134,7 +128,7 @@ LOOPS |= {
     "a state that is changed before it comes back": Loop(
         batches=passes(2), after=keep(5), leaves=changed, errors=WRITTEN
     ),
-    "other weights for a moment": Loop(made=wide, batches=passes(2), after=for_a_moment, never=PUT_BACK),
+    "other weights for a moment": Loop(made=wide, batches=passes(2), after=at(5, for_a_moment), never=PUT_BACK),
     "training that goes on from them": Loop(
         batches=passes(3), after=keep_and_go_on, notes=PUT_BACK, ran={"steps": 18}, beside=True
     ),
@@ -153,10 +147,11 @@ def test_checkpoints(name):
     assert seen.ledger.weights_sha256 == fingerprint(toy.model)
 
 
-def test_no_more_than_a_number_of_them_are_known():
+def test_no_more_than_a_number_of_them_are_known(monkeypatch):
+    monkeypatch.setattr("reticent.watching.detectors.checkpoints.MOST_CHECKPOINTS", 4)
     made = private()
-    seen = watched(*made, how={"epochs": 50, "after": lambda step: made[0].state_dict()})
-    assert len(kept(seen.ledger)) == MOST_CHECKPOINTS
+    seen = watched(*made, how={"epochs": 1, "after": lambda step: made[0].state_dict()})
+    assert len(kept(seen.ledger)) == 4
 
 
 def test_each_is_the_model_that_the_certificate_is_about(tmp_path):

@@ -17,7 +17,18 @@ import reticent as rt
 from reticent import facts
 from reticent.watching.optimisers import before_1_6
 from reticent.watching.session import Watch
-from tests.watching.loops import Loop, faults, gradients_by_hand, in_parts, passes, update_by_hand, void, watched
+from tests.watching.loops import (
+    Loop,
+    every,
+    faults,
+    gradients_by_hand,
+    in_parts,
+    passes,
+    prepared,
+    update_by_hand,
+    void,
+    watched,
+)
 from tests.watching.programs import (
     BATCH,
     NOISE,
@@ -61,8 +72,12 @@ def shuffled_with(**options):
     return in_order(reading(**options))
 
 
-def of_empty_batches(**options):
-    return lambda: private(reading(size=1, **options))
+FEW = 40
+"""Records in batches of one: that no batch of a pass is empty happens once in 1e8."""
+
+
+def of_empty_batches(workers=0, **options):
+    return lambda: private(reading(records(count=FEW), size=1, num_workers=workers), **options)
 
 
 def own(workers=0, poisson=True):
@@ -92,17 +107,6 @@ def with_records(toy):
     return (batch for batch in toy.loader if len(batch[1]))
 
 
-def every(count):
-    """So many batches for each step, without a word to Opacus."""
-
-    def step(toy):
-        if toy.step % count == count - 1:
-            toy.optimizer.step()
-            toy.optimizer.zero_grad()
-
-    return {"clears": False, "update": step, "enters": lambda toy: toy.model.allow_grad_accumulation()}
-
-
 def signals(count):
     """So many batches for each step, as Opacus wants to be told."""
 
@@ -122,10 +126,7 @@ def views(count):
     return {"batches": with_records, "backward": backward}
 
 
-def everybody():
-    made = private()
-    made[2].batch_sampler.sample_rate = 1.0
-    return made
+everybody = prepared(lambda made: setattr(made[2].batch_sampler, "sample_rate", 1.0))
 
 
 def rate(toy, value):
@@ -264,7 +265,7 @@ LOOPS |= {
 }
 LOOPS |= {
     f"an empty batch among those that a step adds up, {workers} workers": Loop(
-        made=of_empty_batches(num_workers=workers), **every(2), segments={"batches": [2]}, never=LEFT_OUT
+        made=of_empty_batches(workers), **every(2), segments={"batches": [2]}, never=LEFT_OUT
     )
     for workers in (0, 1)
 }
@@ -298,19 +299,19 @@ def test_views_of_batches_that_are_read_otherwise(how):
 )
 def test_a_made_up_record_for_an_empty_batch(made_up):
     """Who would be alone in the batch takes the place of the made-up one: up to twice the norm."""
-    made = lambda: private(reading(size=1), rand_on_empty=made_up)  # noqa: E731
+    made = of_empty_batches(rand_on_empty=made_up)
     Loop(made=made, errors=LARGER if made_up else set(), draws=made_up).check()
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_empty_batch_that_is_a_step_of_its_own(workers):
     """The manager was there before the watch."""
-    made = _, optimizer, loader, _ = of_empty_batches(num_workers=workers)()
+    made = _, optimizer, loader, _ = of_empty_batches(workers)()
     with BatchMemoryManager(data_loader=loader, max_physical_batch_size=1, optimizer=optimizer) as parts:
         seen = rt.watch(*made[:3])
         with seen:
             run(made[0], optimizer, parts, made[3], epochs=1)
-    assert [(segment.batches, segment.steps) for segment in seen.ledger.segments] == [(1, RECORDS)]
+    assert [(segment.batches, segment.steps) for segment in seen.ledger.segments] == [(1, FEW)]
 
 
 @pytest.mark.parametrize("poisson", [True, False])

@@ -195,7 +195,9 @@ LOOPS = {
     ),
     "another loss beside the clipped one": Loop(made=ghost, between=another_loss, errors=CHANGED),
     "a loss that is not the one of make_private": Loop(made=bare_loss, errors=UNCLIPPED),
-    "an empty batch without a backward pass": Loop(made=lambda: ghost(reading(size=1)), backward=some_backward),
+    "an empty batch without a backward pass": Loop(
+        made=lambda: ghost(reading(records(count=40), size=1)), backward=some_backward
+    ),
     "a weight that a function uses too": Loop(made=lambda: ghost(model=reused()), errors=UNCLIPPED),
     "a weight with a hook": Loop(
         made=ghost, enters=lambda toy: toy.first.register_hook(lambda slope: 10.0 * slope), errors=UNCLIPPED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import UserDict
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ from reticent import facts
 from reticent.kernel.errors import ParameterError
 from reticent.watching.detectors.mixed_outputs import Read, mixes_in_forward
 from tests.conftest import some
-from tests.watching.loops import Loop, update, update_by_hand
+from tests.watching.loops import Loop, passes, update, update_by_hand
 from tests.watching.programs import BATCH, Centred, Net, by_hand, private, reading, records, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -41,10 +41,6 @@ def in_batch(model, features, _):
 
 def classes(model, features, labels):
     return functional.cross_entropy(model(features), labels)
-
-
-def of_dictionary(model, features, labels):
-    return functional.cross_entropy(model({"parts": [features]}), labels)
 
 
 @dataclass
@@ -85,12 +81,22 @@ def of(kind):
     return lambda model, features, labels: functional.cross_entropy(model(kind(features)), labels)
 
 
-def centred(a, b, x):
-    return b(torch.tanh(a(x.rows)) - a(x.rows).mean(0))
+CARRIERS = {
+    "a dictionary": (lambda rows: {"parts": [rows]}, lambda x: x["parts"][0]),
+    "an encoding": (lambda rows: Encoding(rows=rows), lambda x: x.rows),
+    "an object": (Plain, lambda x: x.rows),
+    "slots": (Slots, lambda x: x.rows),
+}
+"""How a batch is handed to a model, and how that takes its rows."""
 
 
-def each(a, b, x):
-    return b(torch.tanh(a(x.rows)))
+def carried(mixes):
+    """Models that take the mean of all rows away from each, or do not."""
+
+    def forward(a, b, x, rows):
+        return b(torch.tanh(a(rows(x))) - mixes * a(rows(x)).mean(0))
+
+    return {name: (partial(forward, rows=rows), of(kind)) for name, (kind, rows) in CARRIERS.items()}
 
 
 def with_state(model, features, labels):
@@ -133,18 +139,14 @@ def unbalanced(model, features, labels):
     return functional.cross_entropy(model(features, labels=labels)["logits"], labels)
 
 
-MIXING = {
+MIXING = carried(True) | {
     "experts that are balanced": (of_experts, balanced),
     "scores of all pairs": (lambda a, b, x: (rows := b(torch.tanh(a(x)))) @ rows.T, in_batch),
-    "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0])) - a(x["parts"][0]).mean(0)), of_dictionary),
     "a loss that the model gives": (
         lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x - x.mean(0)))), labels),
         own_loss,
     ),
     "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)) - a(x.rows).mean(0))), of_dataclass),
-    "an encoding": (centred, of(lambda rows: Encoding(rows=rows))),
-    "an object": (centred, of(Plain)),
-    "slots": (centred, of(Slots)),
     "a state before": (lambda a, b, h, x: b(torch.tanh(a(x) + h[0]) - a(x).mean(0)), with_state),
     "earlier records": (lambda a, b, x: b(torch.tanh(a(x.cumsum(0)))), classes),
     "later records": (lambda a, b, x: b(torch.tanh(a(x.flip(0).cumsum(0).flip(0)))), classes),
@@ -165,7 +167,7 @@ def skipped(first, second, x):
     return second(torch.tanh(first(x)) * kept if random.random() < 0.5 else first(x))  # noqa: S311
 
 
-RIGHT = {
+RIGHT = carried(False) | {
     "functional dropout": (lambda a, b, x: b(functional.dropout(a(x), 0.5)), classes),
     "dropout and a loss": (
         lambda a, b, x, labels: functional.cross_entropy(b(functional.dropout(a(x), 0.5)), labels, reduction="sum") + 3,
@@ -179,11 +181,7 @@ RIGHT = {
     "a mean": (lambda a, b, x, labels: functional.cross_entropy(b(torch.tanh(a(x))), labels), own_loss),
     "a bottleneck with noise": (bottleneck, classes),
     "stochastic depth": (skipped, classes),
-    "a dictionary": (lambda a, b, x: b(torch.tanh(a(x["parts"][0]))), of_dictionary),
     "a dataclass": (lambda a, b, x: Given(b(torch.tanh(a(x.rows)))), of_dataclass),
-    "an encoding": (each, of(lambda rows: Encoding(rows=rows))),
-    "an object": (each, of(Plain)),
-    "slots": (each, of(Slots)),
     "a state before": (lambda a, b, h, x: b(torch.tanh(a(x) + h[0])), with_state),
     "a state behind": (
         lambda a, b, x, h: b(torch.tanh(a(x) + h[1])),
@@ -207,7 +205,7 @@ def row(forward, loss, mode="hooks", batches=None, errors=frozenset()):
             mode=mode,
             poisson_sampling=not batches,
         ),
-        batches=lambda toy: islice(toy.loader, 2),
+        batches=passes(1, 2),
         backward=lambda toy: loss(toy.model, toy.features, toy.labels).backward(),
         errors=errors,
     )
@@ -347,7 +345,7 @@ HALVES = {"autocast": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 def test_half_precision(mixes, kind):
     """Outputs of a record alone are compared by the precision: of 60 models that mix nothing none is accused."""
     found = []
-    for seed in range(60 if mixes is nn.Identity else 10):
+    for seed in range(20 if mixes is nn.Identity else 5):
         with torch.random.fork_rng(), torch.autocast("cpu", torch.bfloat16, enabled=kind == "autocast"):
             torch.manual_seed(seed)
             model, rows = deep(mixes()).to(HALVES[kind]), torch.randn(16, 4).to(HALVES[kind])
@@ -366,6 +364,6 @@ def test_a_loop_with_autocast(mixes):
     Loop(
         made=lambda: private(model=nn.Sequential(nn.Linear(4, 8), mixes(), nn.Linear(8, 2))),
         backward=backward,
-        batches=lambda toy: islice(toy.loader, 2),
+        batches=passes(1, 2),
         errors=set() if mixes is nn.Identity else MIXED,
     ).check()

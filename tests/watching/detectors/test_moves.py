@@ -16,7 +16,7 @@ import reticent as rt
 from reticent import facts
 from reticent.kernel.mechanisms import DPSGD
 from reticent.watching.detectors import closer_looks
-from tests.watching.loops import BY_HAND, Loop, epsilon, nothing, passes, void
+from tests.watching.loops import BY_HAND, Loop, at, epsilon, nothing, passes, prepared, void
 from tests.watching.programs import BATCH, NOISE, RATE, RECORDS, by_hand, network, private, reading, records, run, wide
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -50,11 +50,6 @@ def by_add(model):
 
 
 WRITES = [by_data, by_exchange, by_assignment, by_new_head, by_add]
-
-
-def at(step, act):
-    """After one step."""
-    return lambda toy: act(toy) if toy.step == step else None
 
 
 def another(toy):
@@ -124,17 +119,17 @@ def evaluates(toy):
     toy.model.train()
 
 
-def remembers(kind=torch.optim.Adam, **options):
-    def made():
-        model, optimizer, loader, criterion = private()
-        optimizer.original_optimizer = kind(model.parameters(), lr=0.1, **options)
-        return model, optimizer, loader, criterion
+def inside(make):
+    """A private optimizer around one of the program."""
+    return prepared(lambda made: setattr(made[1], "original_optimizer", make(made[0])))
 
-    return made
+
+def adam(model):
+    return torch.optim.Adam(model.parameters(), lr=0.1)
 
 
 def to_and_fro(toy):
-    toy.both = getattr(toy, "both", None) or [toy.inner, torch.optim.Adam(toy.model.parameters(), lr=0.1)]
+    toy.both = getattr(toy, "both", None) or [toy.inner, adam(toy.model)]
     toy.optimizer.original_optimizer = toy.both[toy.step % 2]
 
 
@@ -143,7 +138,7 @@ def another_inside(toy):
 
 
 def adam_inside(toy):
-    toy.optimizer.original_optimizer = torch.optim.Adam(toy.model.parameters(), lr=0.01)
+    toy.optimizer.original_optimizer = adam(toy.model)
 
 
 def writing_inside(toy):
@@ -195,27 +190,6 @@ class Wrapped(torch.optim.Optimizer):
         self.optimizer, self.param_groups = optimizer, optimizer.param_groups
 
 
-def inside(kind, *options):
-    """A private optimizer around one of the program."""
-
-    def made():
-        model, optimizer, loader, criterion = private()
-        optimizer.original_optimizer = kind(model, *options)
-        return model, optimizer, loader, criterion
-
-    return made
-
-
-def alone(kind):
-    """An optimizer of the program in a loop of its own."""
-
-    def made():
-        model, _, loader, criterion = by_hand()
-        return model, kind(model), loader, criterion
-
-    return made
-
-
 def closure_steps(toy):
     toy.other = getattr(toy, "other", None) or torch.optim.SGD(toy.model.parameters(), lr=0.1)
     toy.optimizer.step(toy.other.step)
@@ -226,6 +200,19 @@ def every_second_recorded(toy):
     toy.optimizer.step()
     if toy.step % 2 == 0:
         toy.seen.step(noise_multiplier=NOISE)
+
+
+def fails():
+    raise ArithmeticError
+
+
+def after_a_failure(toy):
+    """A step that failed hides no later one of a loop of one's own, whose steps nobody else counts."""
+    with contextlib.suppress(ArithmeticError):
+        toy.optimizer.step(fails)
+    toy.optimizer.step()
+    if toy.step != 1:
+        toy.seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
 
 
 def schedule_of(toy, wrap=lambda optimizer: optimizer):
@@ -266,12 +253,12 @@ LOOPS = {
     "a hook of the optimizer that writes after": Loop(
         enters=lambda toy: toy.inner.register_step_post_hook(lambda *_: by_data(toy.bare)), errors=WRITTEN
     ),
-    "momentum": Loop(made=remembers(torch.optim.SGD, momentum=0.9)),
+    "momentum": Loop(made=inside(lambda model: torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))),
     "its own state that is saved and loaded": Loop(
-        made=remembers(), after=lambda toy: toy.optimizer.load_state_dict(copy.deepcopy(toy.optimizer.state_dict()))
+        made=inside(adam), after=lambda toy: toy.optimizer.load_state_dict(copy.deepcopy(toy.optimizer.state_dict()))
     ),
-    "a state that is forgotten": Loop(made=remembers(), after=at(2, lambda toy: toy.optimizer.state.clear())),
-    "an optimizer that comes back": Loop(made=remembers(), before=to_and_fro, beside=True),
+    "a state that is forgotten": Loop(made=inside(adam), after=at(2, lambda toy: toy.optimizer.state.clear())),
+    "an optimizer that comes back": Loop(made=inside(adam), before=to_and_fro, beside=True),
     "another optimizer inside": Loop(
         after=at(2, adam_inside), ledger={"environment.optimiser": ("DPOptimizer", "Adam")}, ran={"steps": 6}
     ),
@@ -281,13 +268,16 @@ LOOPS = {
     "an optimizer of another model": Loop(after=beside, never=OTHER),
     "a copy of the optimizer and the model": BY_HAND.but(after=copies_step, notes={facts.OTHER_MODEL}),
     "an optimizer that goes on in its base": Loop(made=inside(Own)),
-    "an optimizer that changes noisy gradients": Loop(made=inside(Own, lambda p: p.grad.mul_(0.5))),
-    "an optimizer that goes on in its base by hand": BY_HAND.but(made=alone(Own)),
+    "an optimizer that changes noisy gradients": Loop(made=inside(partial(Own, change=lambda p: p.grad.mul_(0.5)))),
+    "an optimizer that goes on in its base by hand": BY_HAND.but(
+        made=lambda: (lambda model, _, *others: (model, Own(model), *others))(*by_hand())
+    ),
     "a second step after the first": Loop(
         made=inside(Own), after=lambda toy: toy.inner.step(), errors=UNRECORDED | CHANGED
     ),
     "an optimizer of optimizers": Loop(made=inside(Both)),
     "steps that nobody recorded": BY_HAND.but(update=every_second_recorded, errors=UNRECORDED),
+    "steps after ones that failed": BY_HAND.but(update=after_a_failure, errors=UNRECORDED),
     "an optimizer that a closure steps": BY_HAND.but(update=closure_steps, errors=OTHER),
     "a learning rate that follows a metric": Loop(
         enters=schedule_of, after=asks, notes={facts.METRIC_SCHEDULE}, ran={"steps": 6}
@@ -405,19 +395,3 @@ def test_steps_of_which_no_noise_was_seen_are_in_the_ledger(wrapped):
     assert seen.ledger.steps == 6
     assert facts.UNRECORDED_STEPS in seen.ledger.faults
     assert not list(seen.ledger.contradictions())
-
-
-def test_a_step_that_failed_hides_no_later_one():
-    """Of a loop of one's own, whose steps nobody else counts."""
-
-    def fails():
-        raise ArithmeticError
-
-    def step(toy):
-        with contextlib.suppress(ArithmeticError):
-            toy.optimizer.step(fails)
-        toy.optimizer.step()
-        if toy.step != 1:
-            toy.seen.step(noise_multiplier=NOISE, max_grad_norm=1.0)
-
-    BY_HAND.but(update=step, errors=UNRECORDED).check()

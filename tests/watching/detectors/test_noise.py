@@ -15,7 +15,7 @@ from torch import nn
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
-from tests.watching.loops import Loop, in_parts, nothing, passes, void
+from tests.watching.loops import Loop, in_parts, nothing, passes, prepared, void
 from tests.watching.programs import BATCH, NOISE, as_class, coins, network, private, run
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -125,26 +125,18 @@ def on_object(optimizer, **methods):
         setattr(optimizer, name, types.MethodType(method, optimizer))
 
 
-def mine(put=as_class, options=None, noise=NOISE, **methods):
+def mine(put=as_class, make=private, **methods):
     """A private optimizer with methods of the program's own."""
-
-    def made():
-        loop = private(**(options or {}))
-        loop[1].noise_multiplier = noise
-        put(loop[1], **methods)
-        return loop
-
-    return made
+    return prepared(lambda made: put(made[1], **methods), make)
 
 
-def of_few(**methods):
-    """With few numbers, whose length alone would tell it in many steps only."""
-    return lambda: mine(options={"model": nn.Linear(4, 2, bias=False)}, **methods)()
+def few():
+    """Few numbers, whose length alone would tell it in many steps only."""
+    return private(model=nn.Linear(4, 2, bias=False))
 
 
-def of_two(**methods):
-    layers = lambda: nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False))  # noqa: E731
-    return lambda: mine(options={"model": layers()}, **methods)()
+def two():
+    return private(model=nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)))
 
 
 def late(self):
@@ -173,13 +165,7 @@ def at_noise(optimizer):
 
 def having(change, make=private):
     """A private optimizer to which something was done before the watch."""
-
-    def made():
-        loop = make()
-        change(loop[1])
-        return loop
-
-    return made
+    return prepared(lambda made: change(made[1]), make)
 
 
 def of_processes(mode, clipping):
@@ -207,16 +193,15 @@ def thawed(toy):
     toy.bare[0].requires_grad_(True)
 
 
-def of_generator():
+def of_generator(self):
     """Nobody knows the seed of another generator than the one that is followed."""
-    other = torch.Generator()
-    return of_two(add_noise=lambda self: of_torch(self, other))()
+    of_torch(self, torch.Generator())
 
 
 FLAT = {"options": {"clipping": "flat"}}
 SAME = {name: (lambda self, *given, own=OWN[name]: own(self, *given)) for name in ("add_noise", "scale_grad", "step")}
 LOOPS = {
-    "half of the noise in few numbers": Loop(made=of_few(add_noise=half), errors=TOO_LITTLE),
+    "half of the noise in few numbers": Loop(made=mine(make=few, add_noise=half), errors=TOO_LITTLE),
     "less noise in later steps": Loop(made=mine(add_noise=late), batches=passes(2), errors=TOO_LITTLE),
     "noise replaced between two entries": Loop(
         batches=passes(2), entries=2, away=lambda toy: on_object(toy.optimizer, add_noise=quiet), errors=TOO_LITTLE
@@ -236,9 +221,11 @@ LOOPS = {
         batches=passes(4),
         errors=DIVISOR,
     ),
-    "a draw for each gradient": Loop(made=of_two(add_noise=of_torch)),
-    "one draw for two gradients": Loop(made=of_two(add_noise=lambda self: of_torch(self, once=True)), errors=UNKNOWN),
-    "draws of another generator": Loop(made=of_generator, errors=UNKNOWN),
+    "a draw for each gradient": Loop(made=mine(make=two, add_noise=of_torch)),
+    "one draw for two gradients": Loop(
+        made=mine(make=two, add_noise=lambda self: of_torch(self, once=True)), errors=UNKNOWN
+    ),
+    "draws of another generator": Loop(made=mine(make=two, add_noise=of_generator), errors=UNKNOWN),
     "frozen between the backward pass and the step": Loop(before=thawed, between=frozen, errors=CHANGED),
     "a sum that waits": Loop(batches=in_parts(8)),
     "the sum again at the step": Loop(made=having(at_step), errors=CHANGED),

@@ -184,11 +184,15 @@ def summed(out, tokens, lengths, labels):
     return (each(out, tokens) * (tokens != 0)).sum() / len(tokens)
 
 
-def loop(model, collate, loss=label, change=lambda batch: batch, data=None, errors=frozenset(), **options):
+TO_THE_LONGEST = to(longest)
+
+
+def loop(model, collate=TO_THE_LONGEST, loss=label, change=None, data=None, errors=frozenset(), **options):
     """A loop over texts, whose batches the program may change before the model reads them."""
 
     def backward(toy):
-        tokens, lengths, labels = change((toy.features, *toy.labels))
+        batch = toy.features, *toy.labels
+        tokens, lengths, labels = batch if change is None else change(*batch)
         loss(toy.model(tokens, lengths), tokens, lengths, labels).backward()
 
     def made():
@@ -204,29 +208,24 @@ def loop(model, collate, loss=label, change=lambda batch: batch, data=None, erro
     )
 
 
-def trimmed(batch):
-    tokens, lengths, labels = batch
+def trimmed(tokens, lengths, labels):
     return tokens[:, : lengths.max()], lengths, labels
 
 
-def without_the_first(batch):
-    tokens, lengths, labels = batch
+def without_the_first(tokens, lengths, labels):
     return tokens[:, 1:], lengths - 1, labels
 
 
-def in_front(batch):
-    tokens, lengths, labels = batch
+def in_front(tokens, lengths, labels):
     return functional.pad(tokens, (1, 0), value=29), lengths + 1, labels
 
 
-def without_the_last(batch):
+def without_the_last(tokens, lengths, _):
     """As a language model reads it, and tells each next token."""
-    tokens, lengths, _ = batch
     return tokens[:, :-1], lengths - 1, tokens[:, 1:]
 
 
-def to_16(batch):
-    tokens, lengths, labels = batch
+def to_16(tokens, lengths, labels):
     return functional.pad(tokens, (0, 16 - tokens.shape[1])), lengths, labels
 
 
@@ -234,65 +233,57 @@ def as_they_are(records):
     return [t for t, _ in records], torch.tensor([len(t) for t, _ in records]), torch.tensor([y for _, y in records])
 
 
-def in_the_loop(batch):
-    tokens, lengths, labels = batch
+def in_the_loop(tokens, lengths, labels):
     return pad_sequence(tokens, batch_first=True), lengths, labels
 
 
+def reader(pool=None, dropout=0.0, **how):
+    return {"model": lambda: Reader(pool, dropout), **how}
+
+
+def recurrent(packed, last, **how):
+    return {"model": lambda: Recurrent(packed, last), **how}
+
+
 MIXING = {
-    "mean": {"model": lambda: Reader(mean), "collate": to(longest)},
-    "mean, and dropout": {"model": lambda: Reader(mean, 0.3), "collate": to(longest)},
-    "mean, padded at the left": {"model": lambda: Reader(mean), "collate": to(longest, left=True)},
-    "mean, sorted": {"model": lambda: Reader(mean), "collate": by_length},
-    "a multiple of eight": {"model": lambda: Reader(mean), "collate": to(eighths), "data": short_first()},
-    "maximum": {"model": lambda: Reader(maximum), "collate": to(longest)},
-    "attention": {"model": lambda: Reader(attention), "collate": to(longest)},
-    "a row of zeros": {"model": zeros, "collate": to(longest)},
-    "the last state": {"model": lambda: Recurrent(None, False), "collate": to(longest)},
-    "lengths over the longest": {"model": lambda: Reader(over_the_longest), "collate": to(16, normal=torch.max)},
-    "trimmed in the loop": {"model": lambda: Reader(mean), "collate": to(16), "change": trimmed},
-    "padded in the loop": {
-        "model": lambda: Reader(mean),
-        "collate": as_they_are,
-        "change": in_the_loop,
-        "data": of_all_lengths(),
-    },
-    "without the first": {"model": lambda: Reader(mean), "collate": to(longest), "change": without_the_first},
-    "one in front": {"model": lambda: Reader(mean), "collate": to(longest), "change": in_front},
-    "without the last": {
-        "model": lambda: Reader(None),
-        "collate": to(longest),
-        "change": without_the_last,
-        "loss": next_tokens,
-    },
-    "a loss of all positions": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_all_positions},
-    "a loss of all tokens": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_all_tokens},
-    "a loss of all tokens, fixed": {"model": lambda: Reader(None), "collate": to(16), "loss": of_all_tokens},
-    "a loss over the longest": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_the_longest},
-    "a mean of torch": {"model": lambda: Reader(None), "collate": to(longest), "loss": flat_mean},
-    "a loss of the padding": {"model": lambda: Reader(None), "collate": to(longest), "loss": padding_too},
+    "mean": reader(mean),
+    "mean, and dropout": reader(mean, 0.3),
+    "mean, padded at the left": reader(mean, collate=to(longest, left=True)),
+    "mean, sorted": reader(mean, collate=by_length),
+    "a multiple of eight": reader(mean, collate=to(eighths), data=short_first()),
+    "maximum": reader(maximum),
+    "attention": reader(attention),
+    "a row of zeros": {"model": zeros},
+    "the last state": recurrent(None, False),
+    "lengths over the longest": reader(over_the_longest, collate=to(16, normal=torch.max)),
+    "trimmed in the loop": reader(mean, collate=to(16), change=trimmed),
+    "padded in the loop": reader(mean, collate=as_they_are, change=in_the_loop, data=of_all_lengths()),
+    "without the first": reader(mean, change=without_the_first),
+    "one in front": reader(mean, change=in_front),
+    "without the last": reader(change=without_the_last, loss=next_tokens),
+    "a loss of all positions": reader(loss=of_all_positions),
+    "a loss of all tokens": reader(loss=of_all_tokens),
+    "a loss of all tokens, fixed": reader(loss=of_all_tokens, collate=to(16)),
+    "a loss over the longest": reader(loss=of_the_longest),
+    "a mean of torch": reader(loss=flat_mean),
+    "a loss of the padding": reader(loss=padding_too),
 }
 
 RIGHT = {
-    "fixed": {"model": lambda: Reader(mean), "collate": to(16)},
-    "a bucket": {"model": lambda: Reader(mean), "collate": to(bucket)},
-    "real tokens": {"model": lambda: Reader(of_real), "collate": to(longest)},
-    "real tokens, and dropout": {"model": lambda: Reader(of_real, 0.3), "collate": to(longest)},
-    "real tokens at the right": {"model": lambda: Reader(of_real, 0.3), "collate": to(longest, left=True)},
-    "masked attention": {"model": lambda: Reader(masked_attention), "collate": to(longest)},
-    "fixed in the loop": {"model": lambda: Reader(mean), "collate": to(longest), "change": to_16},
-    "each record without the last": {
-        "model": lambda: Reader(None),
-        "collate": to(longest),
-        "change": without_the_last,
-        "loss": next_of_each_record,
-    },
-    "packed": {"model": lambda: Recurrent("any", True), "collate": to(longest)},
-    "packed in order": {"model": lambda: Recurrent("sorted", True), "collate": by_length},
-    "the state of the last token": {"model": lambda: Recurrent(None, True), "collate": to(longest)},
-    "a mean of each record": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_each_record},
-    "the maximum of tokens": {"model": lambda: Reader(None), "collate": to(longest), "loss": of_the_real_maximum},
-    "a sum": {"model": lambda: Reader(None), "collate": to(longest), "loss": summed},
+    "fixed": reader(mean, collate=to(16)),
+    "a bucket": reader(mean, collate=to(bucket)),
+    "real tokens": reader(of_real),
+    "real tokens, and dropout": reader(of_real, 0.3),
+    "real tokens at the right": reader(of_real, 0.3, collate=to(longest, left=True)),
+    "masked attention": reader(masked_attention),
+    "fixed in the loop": reader(mean, change=to_16),
+    "each record without the last": reader(change=without_the_last, loss=next_of_each_record),
+    "packed": recurrent("any", True),
+    "packed in order": recurrent("sorted", True, collate=by_length),
+    "the state of the last token": recurrent(None, True),
+    "a mean of each record": reader(loss=of_each_record),
+    "the maximum of tokens": reader(loss=of_the_real_maximum),
+    "a sum": reader(loss=summed),
 }
 
 
@@ -311,8 +302,7 @@ def test_padding_that_does_not_count(name):
     loop(**RIGHT[name], poisson_sampling=False).check()
 
 
-def windows(batch):
-    tokens, lengths, labels = batch
+def windows(tokens, lengths, labels):
     return tokens.unfold(1, 2, 2).amax(2), lengths, labels
 
 
@@ -326,7 +316,7 @@ class Holds:
         return to(longest)(records)
 
 
-@pytest.mark.parametrize("options", [{"collate": to(longest), "change": windows}, {"collate": Holds()}])
+@pytest.mark.parametrize("options", [{"change": windows}, {"collate": Holds()}])
 def test_where_nobody_could_look(options):
     """Else the ledger said nothing, and the word of the program stood for what it never stated."""
     loop(lambda: Reader(mean), **options).but(never=set(), notes={facts.NOT_LOOKED_AT}).check()
@@ -342,7 +332,7 @@ def test_a_loader_that_was_read_before_the_watch(before):
     if several:
         next(batches)
     read = loader if several else batches
-    late = loop(lambda: None, None).but(batches=lambda toy: ((tokens, others) for tokens, *others in read))
+    late = loop(lambda: None).but(batches=lambda toy: ((tokens, others) for tokens, *others in read))
     with rt.watch(model, optimizer, loader) as seen:
         late.run(made, seen)
     assert facts.NOT_LOOKED_AT in seen.ledger.faults

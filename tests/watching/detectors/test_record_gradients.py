@@ -12,7 +12,7 @@ from torch import nn
 import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Source
-from tests.watching.loops import Loop, faults, passes, void
+from tests.watching.loops import Loop, every, faults, passes, prepared, void
 from tests.watching.programs import NOISE, private, run, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -67,12 +67,6 @@ def views(side_by_side):
     return Loop(backward=backward, between=between)
 
 
-def third(toy):
-    if toy.step % 3 == 2:
-        toy.optimizer.step()
-        toy.optimizer.zero_grad()
-
-
 def by_the_program(toy):
     """Gradients that the program takes by itself."""
 
@@ -106,37 +100,24 @@ def centre(layer, got, gave):
 
 def hooked(hook, before=True):
     """Hooks of the program in the backward pass of a layer."""
-
-    def made():
-        loop = private()
-        layer = loop[0]._module[2]
-        (layer.register_full_backward_pre_hook if before else layer.register_full_backward_hook)(hook)
-        return loop
-
-    return made
+    place = f"register_full_backward_{'pre_' if before else ''}hook"
+    return prepared(lambda made: getattr(made[0]._module[2], place)(hook))
 
 
-def part(made):
-    """Of a batch, which waits for its step."""
-    model, optimizer, loader, loss = made
+@prepared
+def waiting(made):
+    """A loop in whose first watch a part of a batch was left, which waits for its step."""
+    with rt.watch(*made[:3]):
+        run(*made, epochs=1)
+        part(*made)
+
+
+def part(model, optimizer, loader, loss):
     x, y = next(iter(loader))
     optimizer.zero_grad()
     loss(model(x), y).backward()
     optimizer.signal_skip_step(do_skip=True)
     optimizer.step()
-
-
-def waiting():
-    """A loop in whose first watch a part was left."""
-
-    def made():
-        loop = private()
-        with rt.watch(*loop[:3]):
-            run(*loop, epochs=1)
-            part(loop)
-        return loop
-
-    return {"made": made, "draws": True}
 
 
 def half(toy):
@@ -170,13 +151,13 @@ LOOPS |= {
     ),
     "views one after the other": views(side_by_side=False),
     "views side by side": views(side_by_side=True),
-    "batches that are added up": Loop(made=shuffled, clears=False, update=third),
+    "batches that are added up": Loop(made=shuffled, **every(3)),
     "a sum of the program's own": Loop(update=own_sum, errors=UNCLEAR),
     "gradients that the program takes by itself": Loop(
         made=lambda: private(mode="no_op"), backward=by_the_program, notes=DECLARED
     ),
-    "a part that waits for the next watch": Loop(**waiting(), never={facts.CHANGED_GRADIENTS}),
-    "a part that waits for half of a batch": Loop(**waiting(), backward=half),
+    "a part that waits for the next watch": Loop(made=waiting, draws=True, never={facts.CHANGED_GRADIENTS}),
+    "a part that waits for half of a batch": Loop(made=waiting, draws=True, backward=half),
     "a hook that mixes": Loop(
         made=hooked(lambda layer, gave: (gave[0] - gave[0].mean(0, keepdim=True),)), errors=UNCLEAR
     ),

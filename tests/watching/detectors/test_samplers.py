@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from operator import attrgetter
 
 import pytest
 import torch
@@ -24,12 +25,12 @@ from reticent import facts
 from reticent.facts.steps import Drawn
 from reticent.watching.detectors.samplers import copies, look_at
 from tests.conftest import some
-from tests.watching.loops import Loop, epsilon, passes, watched
+from tests.watching.loops import Loop, at, epsilon, nothing, passes, watched
 from tests.watching.programs import BATCH, NOISE, RECORDS, private, reading, records, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
-DRAWS, REPEATED = {facts.PUBLIC_DRAWS}, {facts.REPEATED_RECORDS}
+REPEATED = {facts.REPEATED_RECORDS}
 
 
 class InOrder(RandomSampler):
@@ -53,22 +54,16 @@ def of_batches(sampler):
     return lambda: private(DataLoader(records(), batch_sampler=sampler()), poisson_sampling=False)
 
 
-def at(step, change, back=None):
-    """Changes the loader after so many steps, and puts it back at the end."""
-    changed = {"batches": passes(3), "after": lambda toy: change(toy) if toy.step == step - 1 else None}
-    return changed | ({"leaves": back} if back else {})
+def changed(where, name, value, back=None):
+    """Something of the loader is changed after its first pass, and put back at the end."""
+
+    def put(value):
+        return lambda toy: setattr(attrgetter(where)(toy), name, value)
+
+    return {"batches": passes(3), "after": at(5, put(value)), "leaves": nothing if back is None else put(back)}
 
 
-def put(name, value):
-    return lambda toy: setattr(toy.loader.batch_sampler, name, value)
-
-
-def indices(value):
-    return lambda toy: setattr(toy.loader.sampler, "indices", value)
-
-
-def replacement(value):
-    return lambda toy: setattr(toy.loader.sampler, "replacement", value)
+OF_BATCHES, OF_RECORDS = "loader.batch_sampler", "loader.sampler"
 
 
 def allocated():
@@ -116,23 +111,23 @@ LOOPS |= {
     ),
     "records that are listed again for the next pass": Loop(
         made=of(lambda: SubsetRandomSampler(ALL)),
-        **at(6, indices([3] * RECORDS), indices(ALL)),
+        **changed(OF_RECORDS, "indices", [3] * RECORDS, ALL),
         **drawn(Drawn.WITH_REPLACEMENT),
     ),
     "another kind of draw and back": Loop(
-        made=shuffled, **at(6, replacement(True), replacement(False)), **drawn(Drawn.WITH_REPLACEMENT)
+        made=shuffled, **changed(OF_RECORDS, "replacement", True, False), **drawn(Drawn.WITH_REPLACEMENT)
     ),
     "larger batches of a weighted sampler": Loop(
-        made=of(lambda: WeightedRandomSampler([1.0] * RECORDS, RECORDS), size=1),
-        **at(RECORDS, put("batch_size", 2)),
-        **drawn(Drawn.WEIGHTED, **{"sampler.batch_size": 2}),
+        made=of(lambda: WeightedRandomSampler([1.0] * RECORDS, RECORDS)),
+        **changed(OF_BATCHES, "batch_size", 2 * BATCH),
+        **drawn(Drawn.WEIGHTED, **{"sampler.batch_size": 2 * BATCH}),
     ),
     "random allocation to fewer batches": Loop(
-        made=allocated, **at(6, put("_batches", 2)), **drawn(Drawn.UNKNOWN), draws=True
+        made=allocated, **changed(OF_BATCHES, "_batches", 2), **drawn(Drawn.UNKNOWN), draws=True
     ),
-    "fewer records for poisson": Loop(**at(6, put("num_samples", RECORDS - 1)), **drawn(Drawn.POISSON)),
+    "fewer records for poisson": Loop(**changed(OF_BATCHES, "num_samples", RECORDS - 1), **drawn(Drawn.POISSON)),
     "a generator that is exchanged": Loop(
-        **at(6, put("generator", torch.Generator().manual_seed(6))), notes=DRAWS, draws=True
+        **changed(OF_BATCHES, "generator", torch.Generator().manual_seed(6)), notes={facts.PUBLIC_DRAWS}, draws=True
     ),
 }
 
@@ -167,40 +162,36 @@ def test_one_record_many_times_from_the_second_pass_on():
     """A curriculum that changes its Subset while it trains."""
 
     def narrow(toy):
-        if toy.step == 5:
-            toy.loader.dataset.indices[:] = [*[0, 1, 2] * 20, *range(3, RECORDS - 57)]
+        toy.loader.dataset.indices[:] = [*[0, 1, 2] * 20, *range(3, RECORDS - 57)]
 
     Loop(
         made=lambda: private(reading(Subset(records(), [*ALL]))),
         batches=passes(2),
-        after=narrow,
+        after=at(5, narrow),
         ledger={"sampler.copies": 20},
         notes=REPEATED,
     ).check()
 
 
-@pytest.mark.parametrize(("second", "most"), [([0] * 30 + ALL[:-30], 31), (ALL, 1), (ALL[::-1], 2)])
-def test_copies_of_a_record_in_stacked_data(second, most):
-    """Pairs whose second part lists records again; the last are pairs of a record and another one."""
-    base = records()
-    stacked = StackDataset(Subset(base, ALL if most != 31 else second), Subset(base, second))
-    assert (look_at(DataLoader(stacked, batch_size=BATCH)).copies or 1) == most
+DATA, OTHER, TWO = records(), records(1), [(torch.zeros(4), 0), (torch.ones(4), 1)]
+COPIES = {
+    "data": (DATA, 1),
+    "a list": ([TWO[0], *TWO], 2),
+    "a selection": (Subset(DATA, [3, 3, 3, 1]), 3),
+    "two data sets": (ConcatDataset([DATA, OTHER]), 1),
+    "one of them twice": (ConcatDataset([DATA, OTHER, DATA]), 2),
+    "a selection of both": (Subset(ConcatDataset([DATA, DATA]), [0, RECORDS, RECORDS]), 3),
+    "both of two selections": (ConcatDataset([Subset(DATA, [0, 1]), Subset(DATA, [1, 2])]), 2),
+    "pairs that are listed again": (StackDataset(*2 * [Subset(DATA, [0] * 30 + ALL[:-30])]), 31),
+    "pairs of a record and itself": (StackDataset(*2 * [Subset(DATA, ALL)]), 1),
+    "pairs of a record and another one": (StackDataset(Subset(DATA, ALL), Subset(DATA, ALL[::-1])), 2),
+}
 
 
-def test_a_list_that_holds_one_record_often():
-    one, other = (torch.zeros(4), 0), (torch.ones(4), 1)
-    assert look_at(DataLoader([one, one, other])).copies == 2
-
-
-def test_copies_of_a_record_are_counted_through_layers():
-    data, other = records(), records(1)
-    assert copies(data) == 1
-    assert copies(Subset(data, [3, 3, 3, 1])) == 3
-    assert copies(ConcatDataset([data, other])) == 1
-    assert copies(ConcatDataset([data, other, data])) == 2
-    assert copies(Subset(ConcatDataset([data, data]), [0, RECORDS, RECORDS])) == 3
-    assert copies(ConcatDataset([Subset(data, [0, 1]), Subset(data, [1, 2])])) == 2
-    assert copies(None) == 1
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_a_record_are_counted_through_layers(name):
+    data, most = COPIES[name]
+    assert copies(data) == (look_at(DataLoader(data)).copies or 1) == most
 
 
 @pytest.fixture

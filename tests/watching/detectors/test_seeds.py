@@ -12,8 +12,8 @@ import reticent as rt
 from reticent import facts
 from reticent.facts.steps import Generator
 from reticent.watching.detectors.seeds import Seeds, guessable
-from tests.watching.loops import BY_HAND, Loop, passes, watched
-from tests.watching.programs import NOISE, private, wide
+from tests.watching.loops import BY_HAND, Loop, at, passes, prepared, watched
+from tests.watching.programs import NOISE, private, shuffled, wide
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -24,10 +24,7 @@ AS_DRAWN = {"noise_multiplier": NOISE, "sample_rate": 1.0 / 6.0}
 WITHOUT_SAMPLING = {"noise_multiplier": NOISE, "sample_rate": 1.0}
 
 
-def secured():
-    made = private()
-    rt.secure_noise(made[1])
-    return made
+secured = prepared(lambda made: rt.secure_noise(made[1]))
 
 
 def of_generator(make=private, moves=0):
@@ -45,10 +42,8 @@ def seeded(seed):
     return torch.Generator().manual_seed(seed)
 
 
-def without_noise():
-    made = private(poisson_sampling=False)  # whose draws do not move the generator in each step
-    made[1].noise_multiplier = 0.0
-    return made
+without_noise = prepared(lambda made: setattr(made[1], "noise_multiplier", 0.0), shuffled)
+"""Its draws do not move the generator in each step."""
 
 
 def keeps(toy):
@@ -73,18 +68,16 @@ def of_step(read):
 
 
 def generator_again(toy, more):
-    if toy.step == 4:
-        toy.optimizer.generator.set_state(toy.state)
-        torch.rand(more, generator=toy.optimizer.generator)
+    toy.optimizer.generator.set_state(toy.state)
+    torch.rand(more, generator=toy.optimizer.generator)
 
 
 def of_generator_kept(toy):
     toy.state, toy.clone = toy.optimizer.generator.get_state(), toy.optimizer.generator.clone_state()
 
 
-def exchanges(toy, other):
-    if toy.step == 5:
-        toy.optimizer.generator = other(toy)
+def exchanges(other):
+    return at(5, lambda toy: setattr(toy.optimizer, "generator", other(toy)))
 
 
 def evaluates(toy):
@@ -122,11 +115,11 @@ LOOPS = {
         made=of_generator(wide),
         **TWICE,
         enters=of_generator_kept,
-        after=partial(exchanges, other=lambda toy: toy.clone),
+        after=exchanges(lambda toy: toy.clone),
         errors=REPEATED,
     ),
     "another generator": Loop(
-        made=of_generator(wide), **TWICE, after=partial(exchanges, other=lambda toy: seeded(LARGE + 2**32 + 41))
+        made=of_generator(wide), **TWICE, after=exchanges(lambda toy: seeded(LARGE + 2**32 + 41))
     ),
     "an evaluation inside fork_rng": Loop(after=evaluates, never=UNSEEN, ran=AS_DRAWN),
     "a state that draws the same batches": Loop(
@@ -144,7 +137,7 @@ LOOPS = {
     ),
     "a secure source for the last steps": Loop(
         **TWICE,
-        after=lambda toy: rt.secure_noise(toy.optimizer) if toy.step == 4 else None,
+        after=at(4, lambda toy: rt.secure_noise(toy.optimizer)),
         ledger={"environment.randomness": Generator.DEFAULT},
         notes={facts.INSECURE_GENERATOR},
     ),
@@ -161,7 +154,7 @@ LOOPS |= {
         made=of_generator(wide, moves=300),
         **TWICE,
         enters=of_generator_kept,
-        after=partial(generator_again, more=more),
+        after=at(4, partial(generator_again, more=more)),
         errors=REPEATED,
     )
     for more in (0, 1, 7)

@@ -18,7 +18,7 @@ from reticent.kernel.proofs import Status
 from reticent.records.ledger import RunLedger
 from reticent.watching.starts import fresh
 from tests.certificates.making import MOST, policy
-from tests.watching.loops import BY_HAND, Loop, earlier, epsilon, void, watched
+from tests.watching.loops import BY_HAND, Loop, earlier, nothing, prepared, void, watched
 from tests.watching.programs import NOISE, RATE, RECORDS, by_hand, network, private, run, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -38,54 +38,40 @@ def from_weights_of(made):
     return other
 
 
-def adam_with_a_past():
-    """A pass without noise."""
-    model, _, loader, criterion = by_hand()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    run(model, optimizer, loader, criterion, epochs=1)
-    optimizer.zero_grad()
-    return model, optimizer, loader, criterion
+def with_a_past(kind, then=nothing, **options):
+    """A pass without noise, and what is done to the model after that."""
 
+    def made():
+        model, _, loader, criterion = by_hand()
+        optimizer = kind(model.parameters(), lr=0.01, **options)
+        run(model, optimizer, loader, criterion, epochs=1)
+        optimizer.zero_grad()
+        then(model)
+        return model, optimizer, loader, criterion
 
-def momentum_with_a_past():
-    made = private()
-    made[1].original_optimizer.param_groups[0]["momentum"] = 0.9
-    run(*made, epochs=1)
     return made
 
 
-def new_weights_under_old_momentum():
-    """The momentum of steps without noise moves them in the first step."""
-    model, _, loader, criterion = by_hand()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    run(model, optimizer, loader, criterion, epochs=1)
-    fresh(model)
-    return model, optimizer, loader, criterion
+adam_with_a_past = with_a_past(torch.optim.Adam)
 
 
-def waiting_gradients():
+with_momentum = prepared(lambda made: made[1].original_optimizer.param_groups[0].update(momentum=0.9))
+
+
+def a_part(made):
     """Pieces of a batch that was broken off go into the first step."""
-    made = model, optimizer, loader, criterion = shuffled()
+    model, optimizer, loader, criterion = made
     features, labels = next(iter(loader))
     optimizer.signal_skip_step()
     criterion(model(features), labels).backward()
     optimizer.step()
-    return made
 
 
-def released_gradients():
-    """Nothing waits, though nothing was cleared."""
-    made = shuffled()
+def a_pass(made):
     run(*made, epochs=1)
-    return made
 
 
-def random_weights(changed=False):
-    made = private()
-    fresh(made[0])
-    if changed:
-        write(made)
-    return made
+random_weights = prepared(lambda made: fresh(made[0]))
 
 
 def frozen(model=None):
@@ -93,10 +79,6 @@ def frozen(model=None):
     model = model or network()
     next(iter(model.parameters())).requires_grad_(False)
     return private(model=model)
-
-
-def frozen_random():
-    return frozen(fresh(network()))
 
 
 def named():
@@ -143,26 +125,18 @@ def back_at_the_start():
     return by_hand(model)
 
 
-def seeded():
+def with_a_seed(made):
     """The noise of the first loop is known."""
-    made = private()
     torch.manual_seed(0)
     watched(*made)
     torch.seed()
-    return made
 
 
-def broken_off(change=lambda made: None):
+@prepared
+def broken_off(made):
     """After two steps of a loop that was watched."""
-
-    def made():
-        loop = private()
-        with pytest.raises(KeyboardInterrupt), rt.watch(*loop[:3]):
-            run(*loop, after=stop(2))
-        change(loop)
-        return loop
-
-    return made
+    with pytest.raises(KeyboardInterrupt), rt.watch(*made[:3]):
+        run(*made, after=stop(2))
 
 
 def stop(at, first=lambda: None):
@@ -183,10 +157,12 @@ TWICE = {"entries": 2, "beside": True}
 LOOPS = {
     "an optimizer with a past": BY_HAND.but(made=adam_with_a_past, errors=BEFORE),
     "an optimizer with a past that is declared": BY_HAND.but(made=adam_with_a_past, options={"start": "declared"}),
-    "momentum of steps before": Loop(made=momentum_with_a_past, errors=BEFORE),
-    "an old momentum under new weights": BY_HAND.but(made=new_weights_under_old_momentum, errors=BEFORE),
-    "gradients that wait since before": Loop(made=waiting_gradients, errors=BEFORE, beside=True),
-    "gradients that were released before": Loop(made=released_gradients),
+    "momentum of steps before": Loop(made=prepared(a_pass, with_momentum), errors=BEFORE),
+    "an old momentum under new weights": BY_HAND.but(
+        made=with_a_past(torch.optim.SGD, fresh, momentum=0.9), errors=BEFORE
+    ),
+    "gradients that wait since before": Loop(made=prepared(a_part, shuffled), errors=BEFORE, beside=True),
+    "gradients that were released before": Loop(made=prepared(a_pass, shuffled)),
     "random weights": Loop(made=random_weights, ledger={"start.weights": "random"}, draws=True),
     "steps that a trainer says it took": Loop(
         options={"trainer_step": 12}, errors=BEFORE, ledger={"start.weights": "loaded", "start.trainer_step": 12}
@@ -194,17 +170,21 @@ LOOPS = {
     "frozen weights under trained ones": Loop(made=frozen, ledger={"start.weights": "loaded"}),
     "a network whose configuration has a name": Loop(made=named, ledger={"start.weights": "loaded"}),
     "a base model that is declared": Loop(options={"start": "base-model"}, ledger={"start.weights": "loaded"}),
-    "frozen weights that were drawn anew": Loop(made=frozen_random, ledger={"start.weights": "random"}, draws=True),
+    "frozen weights that were drawn anew": Loop(
+        made=lambda: frozen(fresh(network())), ledger={"start.weights": "random"}, draws=True
+    ),
     "a second watch": Loop(made=earlier(), draws=True, ran={"steps": 12, "noise_multiplier": NOISE}),
-    "random weights that were changed": Loop(made=lambda: random_weights(changed=True), draws=True),
+    "random weights that were changed": Loop(made=prepared(write, random_weights), draws=True),
     "steps between two watches": Loop(made=earlier(one_more_step), draws=True, errors=BEFORE),
     "a loop before whose noise is known": Loop(
-        made=seeded, errors={facts.PUBLIC_SEED}, may={facts.REPEATED_NOISE}, draws=True
+        made=prepared(with_a_seed), errors={facts.PUBLIC_SEED}, may={facts.REPEATED_NOISE}, draws=True
     ),
     "a loop before that ended with an error": Loop(
-        made=broken_off(), draws=True, ran={"steps": 8, "noise_multiplier": NOISE}
+        made=broken_off, draws=True, ran={"steps": 8, "noise_multiplier": NOISE}
     ),
-    "a loop before that ended with an error, and a write": Loop(made=broken_off(write), draws=True, errors=BEFORE),
+    "a loop before that ended with an error, and a write": Loop(
+        made=prepared(write, broken_off), draws=True, errors=BEFORE
+    ),
     "a model that is put back to its start": BY_HAND.but(made=back_at_the_start, ledger={"earlier": ()}),
     "a model that is put back to a step between": BY_HAND.but(made=back_to_a_step_between, errors=BEFORE),
     "a model that is put back with the old momentum": BY_HAND.but(made=back_with_the_old_momentum, errors=BEFORE),
@@ -306,18 +286,35 @@ def test_the_commitment_to_the_start_is_salted_and_the_salt_is_not_public():
     assert seen.start.commitment != again.start.commitment
 
 
+@pytest.fixture(scope="module")
+def in_turn():
+    """Three watches of one model, and one of another."""
+    made, other = private(), private()
+    return [watched(*one, **ONCE) for one in (made, made, made, other)]
+
+
 class TestOneAfterTheOther:
     """A second watch of a model continues the first."""
 
-    def test_it_counts_both(self):
+    @staticmethod
+    def less_noise(made):
+        made[1].noise_multiplier = 0.5
+
+    @staticmethod
+    def freezes(made):
+        made[0]._module[0].requires_grad_(False)
+
+    @pytest.mark.parametrize(
+        ("change", "part", "values"),
+        [(less_noise, "noise_multiplier", [NOISE, 0.5]), (freezes, "num_parameters", [44, 14])],
+    )
+    def test_it_counts_both(self, change, part, values):
+        """Parts that differ stay apart."""
         made = private()
-        made[1].noise_multiplier = 0.6
-        first = watched(*made)
-        made[1].noise_multiplier = 3.0
-        second = watched(*made)
-        assert [(p.noise_multiplier, p.steps) for p in second.mechanism().parts] == [(0.6, 12), (3.0, 12)]
-        alone = epsilon(DPSGD(3.0, RATE, 12))
-        assert epsilon(second) > epsilon(first) > 10 * alone
+        assert watched(*made, **ONCE).ledger.steps == 6
+        change(made)
+        second = watched(*made, **ONCE)
+        assert [(getattr(p, part), p.steps) for p in second.mechanism().parts] == [(one, 6) for one in values]
         assert list(second.ledger.contradictions()) == []
 
     def test_ledgers_of_other_processes_are_chained_by_hand(self, tmp_path):
@@ -361,30 +358,16 @@ class TestOneAfterTheOther:
         assert not list(third.contradictions())
         assert sum(part.steps for part in third.mechanism().parts) == 40 + 12 + 12
 
-    @pytest.mark.parametrize("which", [(0, 1, 2), (0, 2), (1, 2), (2, 0, 1), (2, 1)])
-    def test_loops_in_turn_count_once_in_any_list(self, which, quick_documents):
+    @pytest.mark.parametrize(
+        ("which", "releases"),
+        [((0, 1, 2), 0), ((0, 2), 0), ((1, 2), 0), ((2, 0, 1), 3), ((2, 1), 2), ((0, 1, 3), 3)],
+    )
+    def test_loops_in_turn_count_once_in_any_list(self, which, releases, in_turn, quick_documents):
         """Three watches in turn, in the order in which they ran, were refused as not in this order."""
-        made = private()
-        seen = [watched(*made, **ONCE) for _ in range(3)]
-        found = rt.certify([seen[place] for place in which]).certificate
+        found = rt.certify([in_turn[place] for place in which]).certificate
         assert sum(part["steps"] for part in found.mechanism.get("parts", [found.mechanism])) == 18
-        assert (found.ledger is not None) == (list(which) == sorted(which))
-
-    def test_loops_in_turn_and_another_release(self, quick_documents):
-        made = private()
-        seen = [watched(*made, **ONCE) for _ in range(2)]
-        found = rt.certify([*seen, watched(*private(), **ONCE)]).certificate
-        assert sum(part["steps"] for part in found.mechanism["parts"]) == 18
-        assert len(found.declared.releases) == 3
-
-    def test_parts_about_other_numbers_of_parameters_stay_apart(self):
-        made = private()
-        first = watched(*made, **ONCE)
-        for p in list(made[0].parameters())[:2]:
-            p.requires_grad_(False)
-        second = watched(*made, **ONCE)
-        assert [part.num_parameters for part in second.mechanism().parts] == [44, 14]
-        assert first.ledger.steps == 6
+        assert len(found.declared.releases) == releases
+        assert (found.ledger is not None) == (not releases)
 
     def test_a_new_watch_for_each_of_very_many_passes_is_refused_before_it_trains(self, monkeypatch):
         monkeypatch.setattr("reticent.watching.detectors.start.MOST_EARLIER", 2)
@@ -411,21 +394,11 @@ class TestEnteredAgain:
     def test_after_an_error_it_goes_on(self, when):
         """As in a notebook: the weights are those of the last step, unless somebody wrote them."""
         made = private()
-
-        def write():
-            with torch.no_grad():
-                next(iter(made[0].parameters())).add_(0.1)
-
-        def fail(step):
-            if step == 3 and when == "before the error":
-                write()
-            stop(3)(step)
-
         watch = rt.watch(*made[:3])
         with pytest.raises(KeyboardInterrupt), watch:
-            run(*made, after=fail)
+            run(*made, after=stop(3, lambda: write(made) if when == "before the error" else None))
         if when == "after the block":
-            write()
+            write(made)
         with watch:
             run(*made, epochs=1)
         if when == "not":

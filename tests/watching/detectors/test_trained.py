@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
-from tests.watching.loops import Loop, gradients_by_hand, passes, update_by_hand
-from tests.watching.programs import by_hand, private
+from tests.watching.loops import Loop, at, gradients_by_hand, passes, prepared, update_by_hand
+from tests.watching.programs import by_hand
 
 
 def freeze(toy, frozen):
     toy.optimizer.zero_grad()
-    for p in toy.bare[0].parameters():
-        p.requires_grad = not frozen
+    toy.bare[0].requires_grad_(not frozen)
 
 
 def head_only():
@@ -20,23 +21,11 @@ def head_only():
     return model, torch.optim.SGD(model[2].parameters(), lr=0.1), loader, criterion
 
 
-def made(first):
-    """The head is trained alone in the first or in the second pass."""
-
-    def loop():
-        model, *others = private()
-        for p in model._module[0].parameters():
-            p.requires_grad = not first
-        return model, *others
-
-    return loop
-
-
 LOOPS = {
     f"the head alone {'at first' if first else 'later'}": Loop(
-        made=made(first),
+        made=prepared(lambda made, first=first: made[0]._module[0].requires_grad_(not first)),
         batches=passes(2),
-        after=lambda toy, first=first: freeze(toy, not first) if toy.step == 5 else None,
+        after=at(5, partial(freeze, frozen=not first)),
         ledger={"num_parameters": 14},
     )
     for first in (True, False)

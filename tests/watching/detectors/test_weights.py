@@ -236,10 +236,12 @@ class Reads(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("autocast", [False, True])
 @pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
-def test_a_usual_step_waits_for_nothing_and_asks_little_of_each_parameter(mode, autocast):
-    """As on a device, numpy cannot look at the weights. Nobody looks closely at the last four steps, which count."""
+def test_a_usual_step_waits_for_nothing_and_asks_little_of_each_parameter(mode):
+    """As on a device, numpy cannot look at the weights. Nobody looks closely at the last four steps, which count.
+
+    Every second step is one with autocast.
+    """
 
     def asked(layers, watch):
         model = nn.Sequential(*(one for _ in range(layers) for one in (nn.Linear(4, 4), nn.Tanh())), nn.Linear(4, 2))
@@ -254,12 +256,12 @@ def test_a_usual_step_waits_for_nothing_and_asks_little_of_each_parameter(mode, 
                     for one in (operations, reads) if number >= last - 4 else ():
                         counting.enter_context(one)
                     made[1].zero_grad()
-                    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                    with torch.autocast("cpu", torch.bfloat16, enabled=number % 2 == 1):
                         loss = made[3](made[0](features), labels)
                     loss.backward()
                     made[1].step()
         return operations.all, operations.waits + reads.waits
 
-    (few, few_wait), (many, many_wait) = ([asked(n, True)[at] - asked(n, False)[at] for at in (0, 1)] for n in (2, 12))
+    (few, few_wait), (many, many_wait) = ([asked(n, True)[at] - asked(n, False)[at] for at in (0, 1)] for n in (2, 8))
     assert few_wait == many_wait == 0
-    assert many - few <= 10 * 2 + 4  # one look at other places in four steps
+    assert many - few <= 6 * 2 + 4  # one look at other places in four steps

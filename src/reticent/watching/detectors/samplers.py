@@ -32,8 +32,6 @@ from reticent.watching.optimisers import of_opacus, processes
 _OFTEN = (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT)
 """Draws that may fill a batch with one record."""
 
-_NO_LOADER = "no loader was given"
-
 _SEVERAL = "DistributedUniformWithReplacementSampler"
 
 _PLACES = 256
@@ -83,10 +81,9 @@ def unknown(seen: SamplerRecord) -> SamplerRecord:
 
 def _look_at(loader: Any) -> SamplerRecord:
     if loader is None:
-        return _unknown(_NO_LOADER)
-    batches = logical_batches(loader)
-    dataset = getattr(loader, "dataset", None)
-    if batches is None or isinstance(dataset, IterableDataset) or not isinstance(loader, DataLoader):
+        return _unknown("no loader was given")
+    batches = observed_sampler(loader)
+    if batches is None:
         return _unknown(type(loader).__name__)
     poisson = _poisson(batches)
     if poisson is not None:
@@ -95,7 +92,7 @@ def _look_at(loader: Any) -> SamplerRecord:
         return _allocated(batches)
     if not _draws_like(batches, BatchSampler):
         return _unknown(type(batches).__name__)
-    return _batched(batches, dataset)
+    return _batched(batches, loader.dataset)
 
 
 @dataclass(frozen=True, slots=True)
