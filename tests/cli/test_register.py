@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
-from tests.certificates.ledgers import poisson
+from tests.certificates.conftest import make_ledger
 from tests.cli.calling import run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -23,13 +23,11 @@ def policy(path: Path, more: str = "") -> Path:
 
 def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, noise in (("a", 20.0), ("b", 30.0)):
-        (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "gaussian", "noise_multiplier": noise}))
     policy(tmp_path / "policy.yaml")
     assert run(capsys, "keygen", "k")[0] == 0
     assert run(capsys, "register", "open", "r", "--name", "clinic", "--budget", "mu=0.055", "--sign", "k")[0] == 0
-    assert run(capsys, "certify", "a.json", "b.json", "--out", "both")[0] == 0
-    assert run(capsys, "certify", "a.json", "--out", "a")[0] == 0
+    for name, what in (("a", rt.Gaussian(20.0)), ("both", [rt.Gaussian(20.0), rt.Gaussian(30.0)])):
+        rt.certify(what, adversary=["worst-case", rt.Attribute(0.1)]).save(name)  # under both relations
     gate = ("gate", "a/certificate.json", "--policy", "policy.yaml", "--register", "r", "--register-key", "k.pub")
     assert "not entered" in run(capsys, *gate)[1]
     code, out, _ = run(capsys, "register", "add", "r", "a/certificate.json", "--sign", "k")
@@ -68,7 +66,7 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
 def test_of_several_all_are_entered_or_none(capsys, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     made = {name: rt.Gaussian(noise) for name, noise in (("x", 20.0), ("y", 10.0), ("z", 21.0))}
-    for name, what in {**made, "first": poisson(), "second": poisson()}.items():
+    for name, what in {**made, "first": make_ledger(2, 1.0), "second": make_ledger(2, 1.0)}.items():
         plan = {"created": "2026-01-01", "adversary": "worst-case"} if name in made else {}
         (tmp_path / f"{name}.json").write_text(rt.certify(what, subject=f"model {name}", **plan).to_json())
     (tmp_path / "torn.json").write_text("{")

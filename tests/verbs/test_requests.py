@@ -21,8 +21,8 @@ from reticent.verbs.request import SCHEMA, Request
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
 SCHEMAS = json.loads((Path(__file__).parents[2] / "docs/schema/request-1.schema.json").read_text())
-RUN = {"noise_multiplier": 1.1, "sample_rate": 0.01, "steps": 50}
-WORDS = "dpsgd --noise-multiplier 1.1 --sample-rate 0.01 --steps 50"
+RUN = {"noise_multiplier": 8.0, "sample_rate": 1.0, "steps": 50}  # no composition
+WORDS = "dpsgd --noise-multiplier 8 --sample-rate 1 --steps 50"
 RELEASES = {
     WORDS: rt.dpsgd(**RUN),
     "dpsgd --noise-multiplier 2 --batch-size 10 --dataset-size 1000 --epochs 1 --sampler shuffled": rt.dpsgd(
@@ -106,14 +106,14 @@ OTHERS = [
         ).answer(),
     ),
     (
-        "audit scores.npz --noise-multiplier 2 --sample-rate 0.1 --steps 9 --dimension 5 --against relaxed",
+        "audit scores.npz --noise-multiplier 2 --sample-rate 1 --steps 9 --dimension 1 --against relaxed",
         lambda: verbs.Audit.of(
             source="scores.npz",
             noise_multiplier=2,
-            sample_rate=0.1,
+            sample_rate=1,
             steps=9,
-            dimension=5,
-            against=rt.Relaxed(dimension=5),
+            dimension=1,
+            against=rt.Relaxed(dimension=1),
         ).answer(),
     ),
     (
@@ -189,7 +189,7 @@ def same(one, other, where="") -> None:
 @pytest.mark.parametrize(("words", "in_python"), EVERY, ids=[words for words, _ in EVERY])
 def test_every_door_gives_one_answer(capsys, words, in_python):
     if words.startswith(("verify", "gate")):
-        said(capsys, *f"certify {WORDS} --out made".split())
+        rt.certify(rt.dpsgd(**RUN), adversary="worst-case").save("made")
     typed = words.split()
     request = said(capsys, *typed, "--dry-run")
     Path("request.json").write_text(request)
