@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,15 @@ steps: 5
 learning_rate: 0.1
 """
 """Of a run that takes a moment."""
+CLAIM = "noise_multiplier: 1.0\nsample_rate: 0.1\nsteps: 12\ndataset_size: 100\n"
+SILENT = """
+import torch
+
+
+def loop(model, data, claim):
+    return torch.zeros(claim.steps, sum(p.numel() for p in model.parameters()))
+"""
+"""A loop that adds no noise at all, whatever its claim says."""
 HOSTILE = "<script>alert(1)</script> name"
 """The subject of a certificate."""
 
@@ -28,6 +38,12 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
         main([str(argument) for argument in arguments])
     out, err = capsys.readouterr()
     return int(stopped.value.code or 0), out, err
+
+
+def put_silent_loop(folder: Path, module: str) -> None:
+    """The loop ``MODULE:loop`` and its ``claim.yaml``."""
+    (folder / f"{module}.py").write_text(SILENT)
+    (folder / "claim.yaml").write_text(CLAIM)
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:

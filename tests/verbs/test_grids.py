@@ -145,7 +145,8 @@ def test_a_file_that_cannot_be_read_loses_no_other(runs, tmp_path):
 
 def test_a_file_that_cannot_be_answered_loses_no_other(runs, tmp_path):
     """Of mechanisms that somebody gave it is an error, as before."""
-    laplace, who = saved(tmp_path, "laplace.json", rt.certify(rt.Laplace(2.0), adversary="worst-case")), rt.Relaxed(dimension=9)
+    laplace = saved(tmp_path, "laplace.json", rt.certify(rt.Laplace(2.0), adversary="worst-case"))
+    who = rt.Relaxed(dimension=9)
     grid = rt.assess_each([laplace, runs[8], RELEASES[0]], who)
     assert [name.rpartition("/")[2] for name in grid.left_out] == ["laplace.json"]
     for alone in ([rt.Laplace(2.0), RELEASES[0]], [laplace]):

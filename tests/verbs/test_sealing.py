@@ -11,16 +11,8 @@ import pytest
 from reticent.attacks.mechanics import audit_mechanics
 from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.verbs import Audit, AuditLoop, Verify, read
-from tests.cli.calling import run
+from tests.cli.calling import CLAIM, document, put_silent_loop, refused, run
 
-CLAIM = "noise_multiplier: 1.0\nsample_rate: 0.1\nsteps: 12\ndataset_size: 100\n"
-SILENT = """
-import torch
-
-
-def loop(model, data, claim):
-    return torch.zeros(claim.steps, sum(p.numel() for p in model.parameters()))
-"""
 LOOP = ("audit-loop", "my_quiet_loop:loop", "--claim", "claim.yaml", "--plan", "plan.json")
 SCORES = (
     "audit",
@@ -38,8 +30,7 @@ SCORES = (
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    Path("my_quiet_loop.py").write_text(SILENT)
-    Path("claim.yaml").write_text(CLAIM)
+    put_silent_loop(tmp_path, "my_quiet_loop")
     normal = np.random.default_rng(0).normal
     np.savez("scores.npz", member=normal(2, 1, 60), non_member=normal(0, 1, 60))
     monkeypatch.setattr("reticent.attacks.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(loop, claim))
@@ -48,10 +39,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def planned(capsys, asked) -> dict:
     """The plan that the first call writes."""
-    code, out, _ = run(capsys, *asked, "--json")
-    assert code == 0
-    assert json.loads(out) == json.loads(Path("plan.json").read_text())
-    return json.loads(out)
+    plan: dict = document(capsys, *asked)
+    assert plan == json.loads(Path("plan.json").read_text())
+    return plan
 
 
 @pytest.mark.parametrize("asked", [LOOP, SCORES])
@@ -88,8 +78,9 @@ def test_a_plan_of_a_loop_says_what_decides_and_its_digest_hides_the_seed(capsys
 )
 def test_another_audit_than_the_planned_one_is_refused_before_it_runs(capsys, asked, words):
     run(capsys, *(LOOP if asked[0] == "audit-loop" else SCORES))
-    code, _, err = run(capsys, *asked)
-    assert (code, words in err, "sealed plan" in err, err.count("\n")) == (2, True, True, 1)
+    err = refused(capsys, *asked)
+    assert words in err
+    assert "sealed plan" in err
 
 
 def test_other_contents_of_a_claim_and_edited_plans_are_refused(capsys):
