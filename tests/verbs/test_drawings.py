@@ -201,7 +201,7 @@ def dashes(axes):
 @pytest.mark.parametrize("style", ["attackers", "cycle"])
 def test_lines_can_be_told_apart_without_colour(pyplot, style):
     pyplot.rcParams["axes.prop_cycle"] = pyplot.cycler(color=["black"])
-    who = ["relaxed", "mixed", rt.Relaxed(dimension=30), rt.Mixed(relaxed_probability=0.3), rt.Mixed(0.7)]
+    who = ["relaxed", "mixed", rt.Relaxed(dimension=30), rt.Relaxed(dimension=300), rt.Mixed(0.3, 1)]
     found = rt.assess(FULL, who)
     (axes,) = found.plot(panels="linear", style=style)
     patterns = dashes(axes)
