@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -19,81 +20,94 @@ from tests.cli.calling import run
 
 VERBS = app.list_commands(click.Context(app))
 HEAVY = {"numpy", "scipy", "pydantic", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
-MAY = {
-    "--help": set(),
-    "risk --help": {"numpy", "scipy", "pydantic"},  # mechanisms know pairs
-    "risk dpsgd --noise-multiplier 2 --sample-rate .1 --steps 9": {"numpy", "scipy", "pydantic"},
-}
-"""Calls, each of which may load what the one before it may."""
+RISK = "risk dpsgd --noise-multiplier 2 --sample-rate .1 --steps 9"
+MAY = {"--help": set(), "risk --help": {"numpy", "scipy", "pydantic"}, RISK: {"numpy", "scipy", "pydantic"}}
+"""Calls, and what each may load; mechanisms know pairs."""
+CERTIFY, VERIFY = "certify run --out shown", "verify shown/certificate.json"
+SCORED = "audit scores.npz --noise-multiplier 1"
+OWN = "risk gaussian --noise-multiplier 2"
 NEVER = ("stats", "integrate", "optimize", "interpolate", "signal", "fft", "linalg", "sparse")  # of scipy
+CALLED = """
+import atexit, gc, sys
+from reticent.cli import main
+
+*calls, own = sys.argv[1:]
+
+def told(call):
+    print("AFTER", call, gc.get_freeze_count() > 50_000, gc.isenabled(), *sys.modules, sep="|")
+
+for words in calls:
+    try:
+        main(words.split())
+    except SystemExit as ended:
+        assert not ended.code
+    told(words)
+atexit.register(told, own)
+sys.argv = ["reticent", *own.split()]
+main()
+"""
+"""The first calls are made by somebody in whose process they are; the last has it for itself."""
 
 
-def _run(code: str, *words: str) -> str:
-    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout
+class After(NamedTuple):
+    """What a process is like after a call."""
+
+    frozen: bool
+    enabled: bool
+    modules: set[str]
 
 
-def _after(*calls: str) -> dict[str, set[str]]:
-    """Names of all modules after each call, in a process of its own."""
-    code = (
-        "import sys\n"
-        "from reticent.cli import main\n"
-        "for words in sys.argv[1:]:\n"
-        "    try:\n        main(words.split())\n"
-        "    except SystemExit as ended:\n        assert not ended.code\n"
-        "    print('LOADED', *sys.modules)\n"
-    )
-    lines = [line for line in _run(code, *calls).splitlines() if line.startswith("LOADED")]
-    return {call: set(line.split()[1:]) for call, line in zip(calls, lines, strict=True)}
+def _run(code: str, *words: str, cwd: Path | None = None) -> str:
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=cwd).stdout
 
 
 @pytest.fixture(scope="module")
-def loaded() -> dict[str, set[str]]:
-    """``import reticent`` is in test_front_door.py."""
-    return _after(*MAY)
+def after(tmp_path_factory: pytest.TempPathFactory) -> dict[str, After]:
+    """One process after each of several calls, which load more and more; ``import reticent`` is in test_front_door."""
+    here = tmp_path_factory.mktemp("here")
+    with new_run(here / "run", None) as folder:
+        (folder / LEDGER).write_text(make_ledger().to_json())
+        (folder / WEIGHTS).write_bytes(b"nobody reads these")
+    np.savez(here / "scores.npz", member=np.arange(40.0), non_member=np.arange(40.0))
+    told = _run(CALLED, *MAY, CERTIFY, VERIFY, SCORED, OWN, cwd=here).splitlines()
+    rows = [line.split("|")[1:] for line in told if line.startswith("AFTER|")]
+    return {call: After(frozen == "True", enabled == "True", set(names)) for call, frozen, enabled, *names in rows}
 
 
 @pytest.mark.parametrize("call", MAY)
-def test_a_call_loads_no_more_than_it_needs(loaded: dict[str, set[str]], call: str) -> None:
-    assert "reticent" in loaded[call]
-    assert loaded[call] & HEAVY <= MAY[call]
-    assert not loaded[call] & {f"scipy.{part}" for part in NEVER}
+def test_a_call_loads_no_more_than_it_needs(after: dict[str, After], call: str) -> None:
+    loaded = after[call].modules
+    assert "reticent" in loaded
+    assert loaded & HEAVY <= MAY[call]
+    assert not loaded & {f"scipy.{part}" for part in NEVER}
 
 
-def test_a_run_is_certified_and_verified_and_scores_are_audited_by_the_wheel_alone(tmp_path: Path) -> None:
+def test_a_run_is_certified_and_verified_and_scores_are_audited_by_the_wheel_alone(after: dict[str, After]) -> None:
     """Torch is needed where something trains or weights are read, matplotlib where somebody asks for a picture."""
-    with new_run(tmp_path / "run", None) as folder:
-        (folder / LEDGER).write_text(make_ledger().to_json())
-        (folder / WEIGHTS).write_bytes(b"nobody reads these")
-    np.savez(tmp_path / "scores.npz", member=np.arange(40.0), non_member=np.arange(40.0))
-    calls = (f"certify {tmp_path}/run --out {tmp_path}/shown", f"verify {tmp_path}/shown/certificate.json")
-    scored = f"audit {tmp_path}/scores.npz --noise-multiplier 1"
     extras = {"torch", "opacus", "sklearn", "safetensors", "pyarrow", "PIL", "joblib", "matplotlib", "rich", "dash"}
-    found = _after(*calls, scored)
-    assert not found.pop(scored) & {"torch", "opacus"}
-    for call, names in found.items():
+    for call in (CERTIFY, VERIFY):
+        names = after[call].modules
         assert "reticent.certificates.page.page" in names, call
         assert names & {*extras, *(f"scipy.{part}" for part in NEVER)} <= {"scipy.fft"}, call
+    assert not after[SCORED].modules & {"torch", "opacus"}
 
 
-def test_risk_loads_what_its_libraries_load_and_nothing_else(loaded: dict[str, set[str]]) -> None:
+def test_risk_loads_what_its_libraries_load_and_nothing_else(after: dict[str, After]) -> None:
     alone = "import sys, numpy, scipy.special, click, annotated_types; from pydantic import BaseModel"
     libraries, ours = (
         {name.partition(".")[0] for name in names}
-        for names in (_run(f"{alone}; print(*sys.modules)").split(), loaded[list(MAY)[-1]])
+        for names in (_run(f"{alone}; print(*sys.modules)").split(), after[RISK].modules)
     )
     assert ours - libraries - set(sys.stdlib_module_names) == {"reticent"}
 
 
-@pytest.mark.parametrize(
-    ("call", "frozen"),
-    [("import sys; sys.argv = ['reticent', *words]; main()", True), ("main(words)", False)],
-)
-def test_a_call_freezes_what_it_loaded_where_the_process_is_its_own(call: str, frozen: bool) -> None:
+def test_a_call_freezes_what_it_loaded_where_the_process_is_its_own(after: dict[str, After]) -> None:
     """Where somebody calls ``main`` with arguments the process is theirs, and stays so."""
-    seen = "print('GC', gc.get_freeze_count() > 50_000, gc.isenabled())"
-    words = "words = 'risk gaussian --noise-multiplier 2'.split()"
-    out = _run(f"import atexit, gc; atexit.register(lambda: {seen}); from reticent.cli import main; {words}; {call}")
-    assert out.partition("GC ")[2].split() == [str(frozen), "True"]
+    assert {call: (found.frozen, found.enabled) for call, found in after.items()} == {
+        **dict.fromkeys((*MAY, CERTIFY, VERIFY, SCORED), (False, True)),
+        OWN: (True, True),
+    }
 
 
 @pytest.mark.parametrize(

@@ -18,17 +18,15 @@ from safetensors.numpy import load_file, save_file
 from reticent.auditing import Design, Scores, load_scores, save_scores
 from reticent.cli import main
 from reticent.kernel.errors import ArtifactError
-from tests.cli.calling import run
+from tests.cli.calling import document, refused, run
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/audit-1.schema.json").read_text())
 
 
 def audit(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict:
-    code, out, err = run(capsys, "audit", *arguments, "--json")
-    assert (code, err) == (0, "")
-    document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
-    jsonschema.validate(document, SCHEMA)
-    return document
+    found: dict = document(capsys, "audit", *arguments)
+    jsonschema.validate(found, SCHEMA)
+    return found
 
 
 @pytest.fixture
@@ -40,19 +38,11 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-def test_json_has_the_promised_shape(capsys, scores: Path) -> None:
-    options = ("--noise-multiplier", "1", "--delta", "1e-3", "--fpr", "0.05", "--against-mu", "0.2")
-    document = audit(capsys, scores, *options)
-    assert document["schema"] == "reticent.audit/1"
-    assert (document["members"], document["non_members"]) == (200, 200)
-    assert (document["design"], document["meta"]) == ("independent", {"attack": "canary"})
-    assert {b["quantity"] for b in document["bounds"]} == {"epsilon", "mu", "advantage"}
-    assert all(b["claim"] == "empirical" and b["theorems"] for b in document["bounds"])
-    assert {b["delta"] for b in document["bounds"] if b["quantity"] == "epsilon"} == {1e-3}
-    assert set(document["tpr_at_fpr"]) == {"0.05"}
-    assert set(document["curve"]) >= {"alpha", "beta", "alpha_radius", "beta_radius", "confidence"}
-    found = {name: verdict["finding"] for name, verdict in document["verdicts"].items()}
-    assert found == {"worst-case (add-remove)": "consistent", "mu=0.2": "inconsistent"}
+def test_delta_and_rates_arrive(capsys, scores: Path) -> None:
+    found = audit(capsys, scores, "--delta", "1e-3", "--fpr", "0.05")
+    assert (found["design"], found["meta"]) == ("independent", {"attack": "canary"})
+    assert {bound["delta"] for bound in found["bounds"] if bound["quantity"] == "epsilon"} == {1e-3}
+    assert set(found["tpr_at_fpr"]) == {"0.05"}
 
 
 def test_the_published_schema_is_closed() -> None:
@@ -70,8 +60,6 @@ def test_confidence_rules_and_seeds_arrive(capsys, scores: Path) -> None:
     one, again, other = (audit(capsys, scores, "--rule", "split:0.4", "--seed", seed) for seed in ("7", "7", "8"))
     assert one == again
     assert one != other
-    ranks = "ranks:0.01,0.1,0.3"
-    assert audit(capsys, scores, "--rule", ranks)["bounds"][0]["rule"] == ranks
 
 
 @pytest.mark.parametrize(
@@ -95,12 +83,12 @@ def test_the_release_that_is_claimed_is_said(capsys, scores: Path, monkeypatch, 
 
 
 def test_design_decides_the_tests(capsys, scores: Path) -> None:
-    document = audit(capsys, scores, "--design", "one-run", "--guesses", "80,80", "--against-mu", "1")
-    rules = [b["rule"] for b in document["bounds"]]
+    found = audit(capsys, scores, "--design", "one-run", "--guesses", "80,80", "--against-mu", "1")
+    rules = [b["rule"] for b in found["bounds"]]
     assert sum("guesses right" in rule for rule in rules) == 2
     assert "160 guesses" in rules[-1]
     theorems = ["RETICENT:audit-one-run-fdp", "RETICENT:audit-one-run-binomial"]
-    assert document["verdicts"]["mu=1.0"]["theorems"] == theorems
+    assert found["verdicts"]["mu=1.0"]["theorems"] == theorems
     assert audit(capsys, scores, "--design", "population")["bounds"][0]["notes"]
 
 
@@ -157,7 +145,6 @@ def _parquet(path: Path) -> None:
     [
         ("s.npz", lambda path: np.savez(path, member=np.zeros(70_000), non_member=np.ones(3)), "bytes once unpacked"),
         ("s.parquet", _parquet, "holds 4 scores, at most 3"),
-        ("s.csv", lambda path: path.write_text("score,member\n" + "1,1\n2,0\n" * 3), "holds 4 scores, at most 3"),
     ],
 )
 def test_more_scores_than_anybody_has_are_refused(
@@ -195,9 +182,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_is_judged_against_its_own_ledger(capsys, trained: Path) -> None:
-    document = audit(capsys, trained, "--attack", "loss", "--against", "membership")
-    assert (document["design"], document["meta"]["attack"]) == ("population", "loss")
-    assert {name.split(" ")[0] for name in document["verdicts"]} == {"membership", "worst-case"}
+    found = audit(capsys, trained, "--attack", "loss", "--against", "membership")
+    assert (found["design"], found["meta"]["attack"]) == ("population", "loss")
+    assert {name.split(" ")[0] for name in found["verdicts"]} == {"membership", "worst-case"}
 
 
 def test_the_canary_audit_says_first_that_it_audits_a_new_run(capsys, trained: Path) -> None:
@@ -205,9 +192,9 @@ def test_the_canary_audit_says_first_that_it_audits_a_new_run(capsys, trained: P
     code, out, _ = run(capsys, "audit", trained, *options)
     assert (code, out.startswith("This audits a NEW run")) == (0, True)
     assert "finite weights as in the ledger, SHA-256" in " ".join(out.split())
-    document = audit(capsys, trained, *options)
-    assert document["notes"][0].startswith("This audits a NEW run")
-    assert document["meta"]["release"].endswith("as recorded")
+    found = audit(capsys, trained, *options)
+    assert found["notes"][0].startswith("This audits a NEW run")
+    assert found["meta"]["release"].endswith("as recorded")
 
 
 @pytest.mark.parametrize(("factor", "words"), [(np.nan, "not finite"), (-1.0, "not the weights of this run")])
@@ -221,8 +208,7 @@ def test_the_canary_audit_refuses_a_release_that_is_not_whole(
     data = file.read_bytes()
     manifest["files"][file.name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     (copy / "manifest.json").write_text(json.dumps(manifest))
-    code, out, err = run(capsys, "audit", copy, "--attack", "canary", "--canaries", "50")
-    assert (code, out, err.count("\n"), words in err) == (2, "", 1, True)
+    assert words in refused(capsys, "audit", copy, "--attack", "canary", "--canaries", "50")
 
 
 REFUSED_OF_A_RUN = {
@@ -255,7 +241,5 @@ def test_what_is_wrong_is_refused_before_the_attack_begins(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "thesis.tex").touch()
     monkeypatch.setattr("reticent.attacks.black_box.LossAttack.scores", lambda *_: pytest.fail("the attack was run"))
-    code, out, err = run(capsys, "audit", trained, *options.split())
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert REFUSED_OF_A_RUN[options] in err
+    assert REFUSED_OF_A_RUN[options] in refused(capsys, "audit", trained, *options.split())
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

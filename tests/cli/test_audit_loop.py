@@ -10,25 +10,15 @@ import pytest
 from reticent.attacks.claims import read_claim
 from reticent.attacks.mechanics import audit_mechanics
 from reticent.kernel.errors import ArtifactError, ParameterError
-from tests.cli.calling import run
+from tests.cli.calling import CLAIM, put_silent_loop, run
 
-GOOD = "noise_multiplier: 1.0\nsample_rate: 0.1\nsteps: 12\ndataset_size: 100\n"
-SILENT = '''
-import torch
-
-
-def loop(model, data, claim):
-    """No noise at all: each step releases nothing but zeros."""
-    return torch.zeros(claim.steps, sum(p.numel() for p in model.parameters()))
-'''
 ASKED = ("audit-loop", "my_silent_loop:loop", "--claim", "claim.yaml", "--workers", "1")
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "my_silent_loop.py").write_text(SILENT)
-    (tmp_path / "claim.yaml").write_text(GOOD)
+    put_silent_loop(tmp_path, "my_silent_loop")
     return tmp_path
 
 
@@ -64,15 +54,15 @@ def test_of_rate_batch_and_size_two_are_enough(here: Path, given: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        GOOD + "epsilon: 3\n",
-        GOOD.replace("noise_multiplier: 1.0\n", ""),
+        CLAIM + "epsilon: 3\n",
+        CLAIM.replace("noise_multiplier: 1.0\n", ""),
         "noise_multiplier: 1\nsteps: 3\nsample_rate: 0.1\n",
-        GOOD.replace("12", "2024-13-45"),
-        GOOD.replace("12", "9" * 5000),
+        CLAIM.replace("12", "2024-13-45"),
+        CLAIM.replace("12", "9" * 5000),
         "[1, 2]",
         "",
-        GOOD.replace("0.1", "1.5"),
-        GOOD.replace("1.0", ".nan"),
+        CLAIM.replace("0.1", "1.5"),
+        CLAIM.replace("1.0", ".nan"),
     ],
 )
 def test_a_bad_claim_is_one_line(here: Path, text: str) -> None:

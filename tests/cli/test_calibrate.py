@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.mechanisms import DPSGD
+from tests.cli import calling
 from tests.cli.calling import CONFIG, run
 
 
 def document(capsys: pytest.CaptureFixture[str], words: str, *more: object) -> dict:
-    code, out, err = run(capsys, *words.split(), *more, "--json")
-    assert (code, err) == (0, "")
-    return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
+    return calling.document(capsys, *words.split(), *more)
 
 
 STEPS = "calibrate dpsgd --target advantage=0.1 --sample-rate 0.01 --steps 1000"
-
-
-def test_json_has_the_promised_shape(capsys) -> None:
-    answer = document(capsys, STEPS)
-    assert answer["schema"] == "reticent.calibration/2"
-    assert {"unknown", "value", "target", "achieved", "adversary", "worst_case", "evaluations"} <= set(answer)
-    assert (answer["unknown"], answer["target"]) == ("noise-multiplier", "advantage=0.1")
-    assert answer["adversary"] == "worst-case"
-    assert 0.0999 <= answer["achieved"] <= 0.1
-    worst = answer["worst_case"]
-    assert worst["achieved"] == pytest.approx(answer["achieved"], rel=0, abs=1e-6)
-    assert worst["achieved"] <= 0.1
-    assert worst["advantage"]["value"] == pytest.approx(worst["achieved"], rel=1e-9, abs=0)
-    again = WorstCase().assess(DPSGD(answer["value"], 0.01, 1000))
-    assert float(again.curve.delta(0.0)) <= 0.1
-
-
-def test_other_unknowns(capsys) -> None:
-    asked = "calibrate dpsgd --target advantage=0.1 --noise-multiplier 1.5"
-    rate = document(capsys, f"{asked} --unknown sample-rate --steps 2000")
-    assert rate["achieved"] <= 0.1
-    batch = document(capsys, f"{asked} --unknown batch-size --dataset-size 50000 --steps 2000")
-    assert batch["value"] == int(rate["value"] * 50000)
-    longest = document(capsys, f"{asked} --unknown steps --sample-rate", rate["value"])
-    assert longest["value"] == pytest.approx(2000, abs=2)
 
 
 def test_without_noise_the_answer_is_what_sampling_hides(capsys) -> None:
@@ -96,28 +66,9 @@ def test_compare_reads_sampling_and_steps_of_a_finished_run(capsys, tmp_path) ->
     assert found == wanted
 
 
-def test_a_file_is_scaled(capsys, tmp_path) -> None:
-    (tmp_path / "release.json").write_text('{"kind": "gaussian", "noise_multiplier": 1, "releases": 2}')
-    answer = document(capsys, f"calibrate ledger {tmp_path / 'release.json'} --target mu=0.5")
-    assert answer["value"] == pytest.approx(2.0**0.5 / 0.5, rel=1e-4, abs=0)
-    assert "warnings" not in answer
-
-
 def test_selection_is_asked_of_every_release(capsys) -> None:
     tuned = "gaussian --selection geometric --mean-runs 10"
     (worst,) = document(capsys, f"risk {tuned} --noise-multiplier 2 --delta 1e-6")["assessments"]
     assert 3.25 < worst["epsilon_at_delta"]["1e-06"]["value"] < 3.3825
     answer = document(capsys, f"calibrate {tuned} --target epsilon=3@1e-6")
     assert answer["value"] == pytest.approx(2.15, rel=0.02, abs=0)
-
-
-def test_the_least_noise_of_each_sampler(capsys) -> None:
-    asked = (
-        "calibrate samplers --target advantage=0.1 --dataset-size 1000 --epochs 2 --sampler poisson --sampler cyclic"
-    )
-    answer = document(capsys, f"{asked} --batch-size 50..100")
-    assert answer["schema"] == "reticent.samplers/1"
-    found = [(row["sampler"], row["batch_size"]) for row in answer["rows"]]
-    assert found == [("poisson", 100), ("poisson", 50), ("cyclic", 100), ("cyclic", 50)]
-    code, out, _ = run(capsys, *asked.split(), "--memory", "100")
-    assert (code, "least noise for advantage=0.1" in out) == (0, True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from reticent.kernel.errors import ParameterError
-from tests.cli.calling import CONFIG, run
+from tests.cli.calling import CLAIM, CONFIG, refused, run
 
 RUN = "--noise-multiplier 2 --sample-rate 0.1 --steps 3"
 RATE = "--sample-rate 0.01 --steps 1000"
@@ -30,7 +30,7 @@ FILES = {
     "number.yaml": CONFIG + "selection: 3\n",
     "chosen.yaml": CONFIG + "selection: {runs: geometric, mean_runs: 3}\n",
     "seeded.yaml": CONFIG + "selection: {runs: geometric, mean_runs: 3}\nrandomness: reproducible\n",
-    "claim.yaml": "noise_multiplier: 1.0\nsample_rate: 0.1\nsteps: 12\ndataset_size: 100\n",
+    "claim.yaml": CLAIM,
     "loops.py": "def loop(*_): ...\n",
     "scores.txt": "1,2",
     "empty/here": "",
@@ -132,14 +132,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.savez("eye.npz", member=np.eye(3), non_member=np.ones(3))
     np.savez("nan.npz", member=np.array([np.nan]), non_member=np.ones(3))
     return tmp_path
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    code, out, err = run(capsys, *words)
-    assert (code, out, err.count("\n")) == (2, "", 1), err
-    assert "\x1b" not in err
-    assert len(err) < 2100
-    return err
 
 
 @pytest.mark.parametrize("typed", REFUSED)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from reticent.auditing import Design
-from tests.cli.calling import run
+from tests.cli.calling import CLAIM, run
 
 DPSGD = "dpsgd --noise-multiplier 2 --sample-rate 0.1 --steps 9"
 
@@ -111,7 +111,7 @@ def test_an_audit_of_a_loop_says_its_verdict_first_and_marks_what_failed(capsys,
     report = SimpleNamespace(checks=(good, bad), failed=(bad,), headlines=[verdict], accused=True)
     monkeypatch.setattr("reticent.attacks.loop.find_loop", lambda _: None)
     monkeypatch.setattr("reticent.attacks.loop.audit_loop", lambda *_, **__: report)
-    Path("claim.yaml").write_text("noise_multiplier: 1.0\nsample_rate: 0.1\nsteps: 12\ndataset_size: 100\n")
+    Path("claim.yaml").write_text(CLAIM)
     found = lines(capsys, "audit-loop training:train --claim claim.yaml", code=1)
     assert max(map(len, found)) <= 80
     assert found.index(verdict) < found.index(" p-value")

@@ -11,7 +11,7 @@ import pytest
 
 from reticent.records.ledger import RunLedger
 from reticent.training import load_run
-from tests.cli.calling import CONFIG, run
+from tests.cli.calling import CONFIG, refused, run
 
 GRID = CONFIG + "sweep: {learning_rate: [0.1, 0.2]}\n"
 SELECTION = GRID + "selection: {runs: geometric, mean_runs: 3}\n"
@@ -37,8 +37,7 @@ def test_writes_a_run_and_says_what_it_did(out: Path, capsys) -> None:
     assert "! size-treated-as-public: " in said
     assert load_run(out).trace() is None
     before = {p.name: p.read_bytes() for p in out.iterdir()}
-    code, _, err = run(capsys, "train", out.with_name("small.yaml"), "--out", out)
-    assert (code, "already exists" in err) == (2, True)
+    assert "already exists" in refused(capsys, "train", out.with_name("small.yaml"), "--out", out)
     assert {p.name: p.read_bytes() for p in out.iterdir()} == before
 
 
@@ -74,8 +73,7 @@ def test_a_full_disk_leaves_nothing(where: str, out: Path, capsys, monkeypatch) 
     config = out.with_name("c.yaml")
     config.write_text(CONFIG)
     monkeypatch.setattr(where, full)
-    code, _, err = run(capsys, "train", config, "--out", out, "--trace")
-    assert (code, err.count("\n")) == (2, 1)
+    err = refused(capsys, "train", config, "--out", out, "--trace")
     assert "run: cannot be written (No space left on device)" in err
     assert [p.name for p in out.parent.iterdir()] == ["c.yaml"]
 
@@ -91,8 +89,8 @@ def test_a_sweep_says_that_choosing_costs_all_runs(out: Path, capsys) -> None:
     assert together["value"] > alone["value"]
     assert load_run(found["cells"][0]["run"]).ledger.utility.test_accuracy == found["cells"][0]["test_accuracy"]
     large = ("--sweep", "batch_size=1000", "--out", out.with_name("large"))
-    code, _, err = run(capsys, "train", out.with_name("small.yaml"), *large)
-    assert (code, err.count("\n"), "batch_size" in err, large[-1].exists()) == (2, 1, True, False)
+    assert "batch_size" in refused(capsys, "train", out.with_name("small.yaml"), *large)
+    assert not large[-1].exists()
 
 
 def test_a_selection_writes_the_best_and_says_what_it_reveals(out: Path, capsys) -> None:

@@ -12,10 +12,9 @@ from reticent.certificates.build import certify
 from reticent.certificates.document.schema import Certificate, Declaration, content_hash
 from reticent.certificates.store import write_certificate
 from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.errors import ArtifactError
 from reticent.kernel.mechanisms import Gaussian
 from reticent.signing.keys import key_id, load_public_key, write_key_pair
-from tests.cli.calling import HOSTILE, run
+from tests.cli.calling import HOSTILE, refused, run
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 DSSE = "certificate.public.dsse.json"
@@ -50,8 +49,7 @@ def test_a_detached_signature_counts_for_its_document_alone(signed: Path, capsys
     options = ("--key", signed / "key.pub", "--signature", signed / DSSE)
     verify(capsys, signed / "certificate.public.json", *options, code=0)
     verify(capsys, signed / "certificate.json", *options, code=1)
-    code, _, err = run(capsys, "verify", signed / "certificate.json", *options[2:])
-    assert (code, "--key" in err) == (2, True)
+    assert "--key" in refused(capsys, "verify", signed / "certificate.json", *options[2:])
 
 
 def test_another_key_and_another_model_are_refused(signed: Path, other: Path, capsys) -> None:
@@ -63,6 +61,7 @@ def test_another_key_and_another_model_are_refused(signed: Path, other: Path, ca
     assert "changed" not in out
     assert "another model" in verify(capsys, document, "--weights", weights, code=1)
     assert "is the model that it is about" not in str(rt.verify(document, weights=weights))
+    assert [rt.verify(document, key=key).accepted for key in (signed / "key.pub", str(other))] == [True, False]
 
 
 def test_without_a_key_the_verdict_says_so(signed: Path, tmp_path: Path, capsys) -> None:
@@ -120,8 +119,7 @@ def test_dates_are_the_word_of_the_issuer(created: str, expires, code: int, told
 @pytest.mark.parametrize("content", [b"", b"<html></html>", b"{}", b"\xff", b"[1]", b"null", b"[" * 5000])
 def test_what_is_no_certificate_is_one_line_and_exit_code_2(tmp_path: Path, capsys, content: bytes) -> None:
     (tmp_path / "c").write_bytes(content)
-    code, out, err = run(capsys, "verify", tmp_path / "c")
-    assert (code, out, err.count("\n")) == (2, "", 1)
+    refused(capsys, "verify", tmp_path / "c")
 
 
 def test_json_says_what_the_text_says(signed: Path, tmp_path: Path, capsys) -> None:
@@ -143,17 +141,6 @@ def test_json_says_what_the_text_says(signed: Path, tmp_path: Path, capsys) -> N
     assert "tampered: assessments.0.claim is 'estimate', derived 'bound'" in told
 
 
-def test_python_checks_what_the_shell_checks(signed: Path, other: Path) -> None:
-    document = signed / "certificate.json"
-    assert rt.verify(document, key=signed / "key.pub").accepted
-    assert "No signature was checked" in str(rt.verify(document))
-    assert not rt.verify(document, key=str(other))
-    model = rt.verify(document, weights=signed / "weights.safetensors")
-    assert any("another model" in problem for problem in model.checked.problems)
-    with pytest.raises(ArtifactError, match="says nothing without the issuer's key"):
-        rt.verify(document, signature=signed / DSSE)
-
-
 def test_keys_that_are_encrypted_or_too_few(signed: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("RETICENT_PASSPHRASE", "correct horse")
     assert run(capsys, "keygen", tmp_path / "second", "--encrypt")[0] == 0
@@ -170,5 +157,4 @@ def test_keys_that_are_encrypted_or_too_few(signed: Path, tmp_path: Path, capsys
         verify(capsys, document, *three, *more, code=code)
     monkeypatch.delenv("RETICENT_PASSPHRASE")
     for more, said in ((("--sign", tmp_path / "second"), "RETICENT_PASSPHRASE"), (("--publish", "name"), "names")):
-        code, _, err = run(capsys, *asked, *more, "--out", tmp_path / "d")
-        assert (code, said in err) == (2, True)
+        assert said in refused(capsys, *asked, *more, "--out", tmp_path / "d")

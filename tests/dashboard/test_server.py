@@ -19,7 +19,7 @@ import pytest
 
 from reticent.dashboard.guard import LARGEST_REQUEST, cookie_of
 from reticent.dashboard.server import BoundedServer, QuietHandler, Server, free_port, is_local
-from tests.cli.calling import run
+from tests.cli.calling import refused
 
 HERE = {"Host": "127.0.0.1:8050"}
 OPEN = {"host": "0.0.0.0", "local": False, "known": False}  # noqa: S104
@@ -185,19 +185,14 @@ def test_a_taken_port_says_so_and_offers_another(capsys: pytest.CaptureFixture[s
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        code, _, line = run(capsys, "dashboard", "--port", port)
-        assert code == 2
-        assert line.count("\n") == 1
+        line = refused(capsys, "dashboard", "--port", port)
         offered = int(line.partition("; --port ")[2].split()[0])
         assert offered == free_port("127.0.0.1", port) > port
 
 
 @pytest.mark.parametrize(("option", "value"), [("--port", "80"), ("--host", "192.0.2.1"), ("--host", "no such host")])
 def test_what_cannot_be_listened_on_is_one_line(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, "dashboard", option, value)
-    assert code == 2
-    assert option in err
-    assert err.count("\n") == 1
+    assert option in refused(capsys, "dashboard", option, value)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -951,7 +951,7 @@ MUTANTS = (
     Mutant("all attackers: one of each name", "side_by_side.assess_answerable", Put("(result.adversary, result.neighbouring)", "(type(result.adversary), result.neighbouring)"), "tests/verbs/test_requests.py::test_two_attackers_of_one_name_are_both_answered_in_every_way"),
     Mutant("grid: a ledger without what it saw", "Release.written", Put("self.ledger is None", "True"), "tests/verbs/test_grids.py::test_each_run_is_answered_as_assess_answers_it_with_all_that_was_seen"),
     Mutant("grid: what a stranger saw stays behind", "Release.written", Put("not callable(public)", "False"), "tests/verbs/test_grids.py::test_what_something_else_saw_is_not_left_behind"),
-    Mutant("grid: secrets of a ledger travel", "Release.written", Put("public()", 'self.ledger.model_dump(mode="json", by_alias=True)'), "tests/verbs/test_grids.py::test_what_was_seen_reaches_other_processes_and_secrets_stay"),
+    Mutant("grid: secrets of a ledger travel", "Release.written", Put("public()", 'self.ledger.model_dump(mode="json", by_alias=True)'), "tests/verbs/test_grids.py::test_what_was_seen_reaches_other_processes_a_folder_keeps_numbers_and_secrets_stay"),
     Mutant("grid: a file that cannot be read loses all", "grids._read", Put("not among_others", "True"), "tests/verbs/test_grids.py::test_a_file_that_cannot_be_read_loses_no_other"),
     Mutant("grid: a file that cannot be answered loses all", "grids._document", Put('not task.inputs["among_others"]', "True"), "tests/verbs/test_grids.py::test_a_file_that_cannot_be_answered_loses_no_other"),
     Mutant("grid: a certificate of several runs without its ledgers", "documents._certified", Put("found.declared.releases", "False"), "tests/verbs/test_grids.py::test_a_file_that_cannot_be_read_loses_no_other"),

@@ -16,7 +16,6 @@ from reticent.verbs.loops import LoopCheck, LoopDocument
 from reticent.verbs.reading import documents
 from reticent.verbs.sealing import AuditCheck, SealedPlan
 from reticent.verbs.table import in_json
-from tests.cli.calling import run
 
 SCHEMAS = Path(__file__).parents[2] / "docs/schema"
 RUN = rt.dpsgd(noise_multiplier=1.1, sample_rate=0.01, steps=50)
@@ -91,15 +90,6 @@ def test_what_was_changed_is_one_line(texts, schema: str) -> None:
     for name in document.keys() - {"schema"}:
         with pytest.raises(ArtifactError, match=name):
             verbs.read(json.dumps({**document, name: 3 if isinstance(document[name], (list, dict, str)) else ["x"]}))
-
-
-def test_every_json_names_its_schema(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the command line prints is what is read."""
-    monkeypatch.chdir(tmp_path)
-    code, out, _ = run(capsys, "keygen", "k", "--json")
-    assert (code, verbs.read(out).private) == (0, "k")
-    code, out, _ = run(capsys, "plan-audit", "--claimed-mu", "0.5", "--true-mu", "1.5", "--json")
-    assert (code, verbs.read(out).needed) == (0, 48)
 
 
 def test_another_certificate_is_replaced_with_its_signature_only_where_that_is_said(tmp_path):

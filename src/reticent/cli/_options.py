@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 TIMEOUT = option("timeout", float, "Give up after this many seconds.", SECONDS)
 
 
-def _typed(parameter: Parameter) -> type:
-    return str if issubclass(parameter.kind, StrEnum) else parameter.kind
-
-
 def mechanism_options(kind: type[Mechanism], lead: str = "") -> list[click.Option]:
     """The fields of a mechanism, what may be given in their place, and selection; click takes all as optional.
 
@@ -107,7 +103,8 @@ def _adversary_options(known: Iterable[click.Parameter]) -> list[click.Option]:
 
 def _option(p: Parameter, help: str) -> click.Option:
     default = "" if p.default is None else f" Default: {p.default}."
-    return option(p.name, _typed(p), help + default, flag=f"--{p.option}")
+    kind = str if issubclass(p.kind, StrEnum) else p.kind
+    return option(p.name, kind, help + default, flag=f"--{p.option}")
 
 
 def _adversary_option(default: str | None, *, many: bool, flag: str) -> click.Option:

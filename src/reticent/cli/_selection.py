@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +16,10 @@ from reticent.mechanisms.codec import mechanism_record
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from reticent.training.selecting import Plan, Selected, SelectionConfig
-    from reticent.training.sweep import Cell
+    from reticent.training.selecting import Plan
 
 SCHEMA = "reticent.selection/1"
 _NOBODY = "How many runs there were is secret: keep logs and times of this process to yourself."
-
-
-def planned(config: Path, cells: Sequence[Cell], asked: SelectionConfig) -> Plan:
-    """The selection before anything is drawn; what does not fit is reported as a key of the configuration."""
-    from reticent.training.selecting import plan_selection
-
-    with in_file(config):
-        return plan_selection(cells, asked)
 
 
 def print_planned(config: Path, plan: Plan, *, json: bool) -> None:
@@ -60,7 +51,9 @@ def run_selection(config: Path, plan: Plan, out: Path, sign: Ed25519PrivateKey |
         except NumericalError as error:
             raise ArtifactError(f"{config}: {error}") from None
     if json:
-        print_json(_document(plan) | _released(found) | {"risk": _plain(risk_of(plan.release))})
+        run = None if found.run is None else str(found.run.path)
+        released = {"released": run is not None, "run": run, "score": found.score}
+        print_json(_document(plan) | released | {"risk": _plain(risk_of(plan.release))})
         return
     if found.run is None:
         say("no run was drawn, as this law allows: nothing is released, and nothing was written")
@@ -86,14 +79,6 @@ def _document(plan: Plan) -> dict[str, Any]:
         "settings": len(plan.cells),
         "score_on": plan.asked.score,
         "mechanism": mechanism_record(plan.release),
-    }
-
-
-def _released(found: Selected) -> dict[str, Any]:
-    return {
-        "released": found.run is not None,
-        "run": None if found.run is None else str(found.run.path),
-        "score": found.score,
     }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from reticent.calibration import NoiseScale, unknowns_of
+from reticent.cli._app import argument
 from reticent.cli._asking import asking, made, showing
 from reticent.cli._calibration import MEAN_RUNS, release_of, runs_searched, shown, unknown_of
 from reticent.cli._options import (
@@ -21,7 +23,6 @@ from reticent.cli._options import (
     told_apart,
     who_attacks,
 )
-from reticent.cli._paths import LEAF, LEDGER
 from reticent.cli._tables import print_conditions, say, say_warnings
 from reticent.kernel.adversaries import Adversary, WorstCase
 from reticent.kernel.adversaries.base import ALL
@@ -32,7 +33,13 @@ from reticent.verbs.samplers import CalibrateSamplers, SamplerChoices
 from reticent.verbs.targets import TARGET
 
 _SCALE = "noise-scale"
-_FILE = LEAF + " All its noise is scaled by one factor."
+_FILE = "What a file says: a ledger, a schedule, an event. All its noise is scaled by one factor."
+_LEDGER = argument(
+    "file",
+    Path,
+    "FILE",
+    "A ledger (of reticent train or rt.watch), a DpEvent, or a mechanism as risk --json shows it; in JSON.",
+)
 
 
 def _of_file() -> click.Command:
@@ -43,7 +50,7 @@ def _of_file() -> click.Command:
         return made(Calibrate, given, release=given["file"], adversary=who, unknown=name, selection=runs)
 
     searched = f"What is searched: {_SCALE}, or with --selection {MEAN_RUNS}. Default: {_SCALE}."
-    more = (LEDGER, *selection_options(), *who_attacks(many=False))
+    more = (_LEDGER, *selection_options(), *who_attacks(many=False))
     return _searching(asking("ledger", Calibrate, ASKED[Calibrate], *more, ask=ask, help=_FILE), searched)
 
 

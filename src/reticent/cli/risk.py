@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from reticent.cli._app import option
+from reticent.cli._app import argument, option
 from reticent.cli._asking import Do, asking, made, showing
 from reticent.cli._options import (
     adversaries_of,
@@ -21,7 +22,6 @@ from reticent.cli._options import (
     told_apart,
     who_attacks,
 )
-from reticent.cli._paths import RUNS, SEVERAL
 from reticent.cli._tables import print_risk, say, say_warnings
 from reticent.kernel.errors import ArtifactError
 from reticent.kernel.mechanisms import Mechanism
@@ -31,6 +31,14 @@ from reticent.verbs.risks import Assess, Assessments
 
 SHOWN_BY = (option("full", bool, "Every number, note and condition."),)
 _USUAL = ["worst-case"]
+_SEVERAL = "Runs, ledgers, certificates, schedules or events."
+_RUNS = argument(
+    "paths",
+    Path,
+    "RUN...",
+    "The folder of a run, a ledger, a certificate, a DpEvent, or a mechanism as risk --json shows it; in JSON.",
+    many=True,
+)
 
 
 def _of_files() -> click.Command:
@@ -44,8 +52,8 @@ def _of_files() -> click.Command:
     def do(request: Request, given: Mapping[str, Any], json: bool) -> None:
         ASKED[type(request)](request, given, json)
 
-    more = (RUNS, *selection_options(), *who_attacks())
-    return asking("ledger", Assess, do, *more, ask=ask, after=SHOWN_BY, help=SEVERAL)
+    more = (_RUNS, *selection_options(), *who_attacks())
+    return asking("ledger", Assess, do, *more, ask=ask, after=SHOWN_BY, help=_SEVERAL)
 
 
 def _of_kind(kind: type[Mechanism]) -> click.Command:
@@ -82,5 +90,5 @@ def _show(found: Assessments, given: Mapping[str, Any]) -> None:
 
 
 ASKED: dict[type[Request], Do] = {Assess: showing(_show), AssessEach: _each}
-_LEAVES = {"ledger": (SEVERAL, _of_files)}
+_LEAVES = {"ledger": (_SEVERAL, _of_files)}
 risk = per_mechanism("risk", "Risk of a release under each attacker.", _of_kind, _LEAVES, paths=True)

@@ -13,7 +13,7 @@ from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
 from reticent.cli._plan import in_file, print_plan
-from reticent.cli._selection import planned, print_planned, run_selection
+from reticent.cli._selection import print_planned, run_selection
 from reticent.cli._sweep import asks_for_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.cli.progress import progress_bar
@@ -91,7 +91,7 @@ def _several(asked: SimpleNamespace, traced: bool) -> None:
     if asked.config is None or asked.data is not None or asked.checkpoint is not None:
         raise ParameterError("sweep", asked.sweep, "given with a configuration, and without --data and --checkpoint")
     require_torch()
-    from reticent.training.selecting import cells_of
+    from reticent.training.selecting import cells_of, plan_selection
 
     cells, selection = cells_of(asked.config, asked.sweep)
     if selection is not None:
@@ -100,7 +100,8 @@ def _several(asked: SimpleNamespace, traced: bool) -> None:
             leave_out({"engine": asked.engine}, within)
         if asked.out is not None:
             refuse_overwriting(asked.out)
-        plan = planned(asked.config, cells, selection)
+        with in_file(asked.config):
+            plan = plan_selection(cells, selection)
         if asked.dry_run:
             print_planned(asked.config, plan, json=asked.json)
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from reticent.certificates.document.declared_text import inert
@@ -18,21 +17,8 @@ _GRACE = 30.0
 """More, for a machine that is slow to start and to end it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What ``reticent verify`` says.
-
-    Attributes:
-        equal: numbers and texts that agree.
-        refused: why the document is refused; empty where it is accepted.
-    """
-
-    equal: int
-    refused: tuple[str, ...]
-
-
-def checked(certificate: Certificate, seconds: float = SECONDS) -> Outcome:
-    """Derive a certificate again.
+def checked(certificate: Certificate, seconds: float = SECONDS) -> tuple[int, tuple[str, ...]]:
+    """Derive a certificate again: how many numbers and texts agree, and why it is refused, if it is.
 
     Args:
         seconds: after which it is given up.
@@ -53,4 +39,4 @@ def checked(certificate: Certificate, seconds: float = SECONDS) -> Outcome:
         raise ArtifactError(inert(last.removeprefix("reticent: ").replace(f"{file}: ", "")))
     found = loads(done.stdout, "verify")
     wrong = [f"{d['where']}: says {d['stated']}, derived {d['derived']}" for d in found["differences"] if d["refused"]]
-    return Outcome(found["equal"], tuple(map(inert, [*found["problems"], *wrong])))
+    return found["equal"], tuple(map(inert, [*found["problems"], *wrong]))

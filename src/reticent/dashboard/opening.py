@@ -208,8 +208,8 @@ def _settings(release: DPSGD) -> str:
 
 def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Shown:
     """What it states, whether everything in it follows, and its curves."""
-    outcome = checked(certificate)
-    wrong = list(outcome.refused)
+    equal, refused = checked(certificate)
+    wrong = [*refused]
     wrong += [] if difference is None else [f"the page is not what its document renders to: {inert(difference)}"]
     known, stated = certificate.signatures, certificate.requirements
     signed = "signed: check it with the issuer's key by reticent verify --key" if known else "not signed"
@@ -217,9 +217,7 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
     page = [
         html.H2(inert(certificate.headline, _SENTENCE)),
         *([] if certificate.ledger else [html.P("A plan: nobody saw a run.", className="warning")]),
-        *_faults(
-            wrong, "This certificate is refused", f"All {outcome.equal} numbers and texts that can be derived agree."
-        ),
+        *_faults(wrong, "This certificate is refused", f"All {equal} numbers and texts that can be derived agree."),
         requirements(stated) if stated else html.P("No policy is part of this certificate.", className="quiet"),
         *[html.P(inert(one.text, _SENTENCE), className="warning") for one in certificate.warnings],
         html.Ul([html.Li([inert(a.sentence, _SENTENCE), " ", html.Em(a.claim)]) for a in certificate.assessments]),
