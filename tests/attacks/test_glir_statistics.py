@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from experiments.gaussian_mip.exact_step import GaussianGradientTradeOff
 from reticent.attacks import glir_statistics as glir
 from reticent.attacks.covariance import Background
 from reticent.curves import ncx2
@@ -193,6 +194,50 @@ def test_distance_is_scaled_by_n():
     assert in_interval(int(np.sum(right <= np.log(0.01))), runs, 0.01)
     assert np.mean(printed <= np.log(0.01)) == pytest.approx(0.043, abs=0.006)
     assert np.mean(printed <= np.log(0.1)) == pytest.approx(0.24, abs=0.015)
+
+
+def test_logs_are_finite_below_1e_300():
+    log_p = log_p_noncentral(np.array([650.0]), np.array([900.0]), 5000.0, 650)
+    assert np.isfinite(log_p[0])
+    assert log_p[0] < -700.0
+
+
+def test_ratio_beats_p_values():
+    """LEEMANN2023:G17: five fresh steps at mu 1.14: TPR at FPR .001 is .294 by likelihood ratios, .246 by Fisher.
+
+    W under both hypotheses from Theorem 5.1, K from chi-square.
+    """
+    d, n, runs, rng = 650, 500, 30_000, np.random.default_rng(8)
+    k = rng.chisquare(d, (runs, 5))
+    absent, present = rng.noncentral_chisquare(d, n * k), (n - 1) / n * rng.noncentral_chisquare(d, (n - 1) * k)
+    for score, expected in (
+        (lambda w: np.sum(k / 2 - w / (2 * (n - 1)), axis=1), 0.294),
+        (lambda w: -np.sum(log_p_noncentral(w, k, n, d), axis=1), 0.246),
+    ):
+        tpr = np.mean(score(present) > np.quantile(score(absent), 0.999))
+        assert tpr == pytest.approx(expected, abs=0.025)
+
+
+def test_ratio_reaches_the_exact_curve_on_gaussian_gradients():
+    """d = 2, n = 5: TPR .0103 at FPR .001 by the ratio, .0042 by a common p-value (LEEMANN2023:G2, LEEMANN2023:G17)."""
+    d, n, runs = 2, 5, 200_000
+    rng = np.random.default_rng(9)
+    background = exactly(np.zeros(d), np.eye(d))
+    theta, others = rng.normal(size=(runs, d)), np.sqrt(n - 1) * rng.normal(size=(runs, d))
+    member, outsider = others + theta, others + rng.normal(size=(runs, d))
+    factor = np.log(n / (n - 1)) * d / 2
+    k = np.sum(theta**2, axis=1)
+
+    def ratio(total):
+        return factor + k / 2 - n * np.sum((total / n - theta) ** 2, axis=1) / (2 * (n - 1))
+
+    for i in range(5):
+        scores = glir.score_step(member[i], theta[i : i + 1], background, glir.BatchDesign(float(n)))
+        assert scores.log_ratio[0] == pytest.approx(ratio(member)[i], rel=1e-9, abs=0)
+    exact = GaussianGradientTradeOff(d, n)
+    for fpr in (0.001, 0.1):
+        tpr = np.mean(ratio(member) > np.quantile(ratio(outsider), 1 - fpr))
+        assert tpr == pytest.approx(float(exact.power(fpr)), abs=5 * (fpr / runs) ** 0.5 * 10)
 
 
 def test_shuffled_epoch_is_a_mixture_over_batches():

@@ -240,6 +240,6 @@ def test_what_is_wrong_is_refused_before_the_attack_begins(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "thesis.tex").touch()
-    monkeypatch.setattr("reticent.attacks.black_box.LossAttack.scores", lambda *_: pytest.fail("the attack was run"))
+    monkeypatch.setattr("reticent.attacks.black_box.log_expit", lambda *_: pytest.fail("the attack was run"))
     assert REFUSED_OF_A_RUN[options] in refused(capsys, "audit", trained, *options.split())
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

@@ -92,7 +92,7 @@ def experiment_of(pair: Pair) -> Experiment:
                 {(sign * k,): float(mass) for k, mass in zip(counts, masses, strict=True)} for sign in (1.0, -1.0)
             )
             return Experiment.noisy(
-                absent if pair.antipodal else {(0.0,): 1.0}, present, pair.noise_multiplier, 100_001
+                absent if pair.antipodal else {(0.0,): 1.0}, present, pair.noise_multiplier, 200_001
             )
         case LaplacePair():
             x = pair.noise_multiplier * np.linspace(-40.0, 40.0, 100_001) + 0.5 * pair.shift

@@ -165,8 +165,8 @@ def test_what_is_not_proven_is_refused_in_one_line() -> None:
         ({"strategy": "bisr", "bands": 2, "bins": 4}, "bins must be at least 8, the bands"),
         ({"strategy": "square-root", "bins": 4}, "bins must be at least 8, the bands"),
         ({"bins": 4, "participations": 2}, "participations must be left out"),
-        ({"bins": 4, "separation": 4}, "bins must be given without"),
-        ({"bins": 4, "sample_rate": 0.5}, "bins must be given without"),
+        ({"bins": 4, "separation": 4}, "separation must be left out where bins are given"),
+        ({"bins": 4, "sample_rate": 0.5}, "sample_rate must be left out where bins are given"),
         ({"bins": 0}, "bins must be"),
     ):
         with pytest.raises(ParameterError, match=line):

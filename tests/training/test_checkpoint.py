@@ -105,7 +105,7 @@ def killed(dataset, tmp_path):
     return made
 
 
-def test_fresh_randomness_keeps_no_random_state(make_config, killed, dataset, tmp_path):
+def test_what_fresh_randomness_keeps_is_private_and_no_random_state(make_config, killed, dataset, tmp_path):
     config = make_config(randomness="fresh", steps=9)
     kept = killed(config)
     assert kept.stat().st_mode & 0o777 == 0o600
