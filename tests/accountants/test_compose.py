@@ -77,10 +77,11 @@ ASKED = [
     *((1.0, 1e-4, 1000, relation) for relation in (ADD, REPLACE)),  # the last frequency alone says nothing
     (0.2369, 6.75e-5, 37817, ADD),  # rare large losses need room on the line and closer nodes
 ]
+ASKED += [(0.3468, 3.33e-5, 165_873, ADD)]  # it dips and comes back behind the last frequency: 1.2e-8
 ASKED += [(0.4782720762637816, 2.497966169037596e-05, 73853, ADD), (0.67, 1.8e-4, 35259, ADD), (0.5, 0.002, 60, ADD)]
 
 
-@pytest.mark.parametrize(("noise", "rate", "steps", "relation"), some(ASKED, *range(7)))
+@pytest.mark.parametrize(("noise", "rate", "steps", "relation"), some(ASKED, *range(8)))
 def test_an_estimate_knows_its_error(noise, rate, steps, relation):
     """Of one run, and of the same run on a map, where that vouches for itself."""
     lower, upper = certified_advantage(noise, rate, steps, relation)

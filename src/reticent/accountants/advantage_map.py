@@ -115,6 +115,7 @@ def _advantages(law: StepLosses, count: int, share: int) -> np.ndarray:
     kernel = spacing[:, None] / np.pi / (t * t + 0.25)
     kernel[:, 0] *= 0.5
     total = 1.0 + 2.0 / np.expm1(0.5 * law.window) - np.sum(kernel * np.exp(log_size) * np.cos(phase), axis=1)
-    truncated = last_size(log_size, share) - np.log(np.pi * spacing * count)  # what is left out: |psi|^steps / (pi t)
-    sure = (truncated < math.log(DOUBT)) & (law.beyond(law.window) < DOUBT)
+    # What is left out: |psi|^steps / (pi t), or three times as much where a transform dips and comes back.
+    truncated = last_size(log_size, share) - np.log(np.pi * spacing * count)
+    sure = (truncated < math.log(0.1 * DOUBT)) & (law.beyond(law.window) < DOUBT)
     return np.where(sure, np.clip(total, 0.0, 1.0), np.nan)
