@@ -41,6 +41,7 @@ from reticent.kernel.text import printable
 from reticent.mechanisms import FilteredGaussian, Guarantee, Laplace, MatrixMechanism, RandomisedResponse, Selection
 from reticent.mechanisms.gradients import Gradients
 from reticent.pairs import Geometric
+from reticent.samplers import RandomAllocation
 from tests.certificates.conftest import make_ledger, make_sensitivity
 from tests.certificates.ledgers import poisson, secure_loop
 from tests.certificates.making import BOTH, DECLARED, RUN, of, of_ledger, page_of, policy
@@ -207,6 +208,7 @@ DOCUMENTS: dict[str, Callable[[], Certificate]] = {
     "named": lambda: of(Gaussian(2.0), declared=NAMED),
     "hardly any noise": lambda: of(Gaussian(0.01)),
     "a number of records": lambda: of(DPSGD(2.0, 0.25, 10, batch_size=5, dataset_size=20)),
+    "two uses": lambda: of(DPSGD(2.0, 0.05, 40, batch_size=5, dataset_size=100, sampler=RandomAllocation(2))),
     "no size of batches": lambda: of(DPSGD(2.0, 0.25, 8), *BOTH),
     "relaxed": lambda: of(RUN, WorstCase(), Relaxed(5), Mixed(0.5, 5), Membership()),
     "linear head": lambda: of(RUN, WorstCase(), Relaxed(5, gradients=Gradients.LINEAR_HEAD)),
@@ -246,6 +248,7 @@ SAYS: dict[str, tuple[str, ...]] = {
         "7 points on trust, 5 only declared by the issuer or the settings, 0 checked by the issuer’s own program.",
         "Nobody signed it.<!--/signed-->”",
     ),
+    "two uses": ("<dd>0.1</dd>", "<dd>10</dd>"),
     "worst case": ("<strong>Not asked: Which of two versions",),
     "used or not": ("This page says nothing about that risk.",),
     "two versions": ("if 1 in 10 has the diagnosis", "Found: the share of those with the diagnosis who are found."),

@@ -74,6 +74,7 @@ def test_a_plan_of_a_loop_says_what_decides_and_its_digest_hides_the_seed(capsys
         ((*LOOP, "--seed", "1"), "seed"),
         ((*LOOP, "--whole"), "whole"),
         ((*SCORES, "--confidence", "0.9"), "confidence"),
+        ((*SCORES, "--rule", "given:0.5"), "rule must be left out, as"),
     ],
 )
 def test_another_audit_than_the_planned_one_is_refused_before_it_runs(capsys, asked, words):
