@@ -208,7 +208,9 @@ DOCUMENTS: dict[str, Callable[[], Certificate]] = {
     "named": lambda: of(Gaussian(2.0), declared=NAMED),
     "hardly any noise": lambda: of(Gaussian(0.01)),
     "a number of records": lambda: of(DPSGD(2.0, 0.25, 10, batch_size=5, dataset_size=20)),
-    "two uses": lambda: of(DPSGD(2.0, 0.05, 40, batch_size=5, dataset_size=100, sampler=RandomAllocation(2))),
+    "two uses": lambda: of(
+        DPSGD(2.0, 0.05, 40, batch_size=5, dataset_size=100, sampler=RandomAllocation(uses_per_epoch=2))
+    ),
     "no size of batches": lambda: of(DPSGD(2.0, 0.25, 8), *BOTH),
     "relaxed": lambda: of(RUN, WorstCase(), Relaxed(5), Mixed(0.5, 5), Membership()),
     "linear head": lambda: of(RUN, WorstCase(), Relaxed(5, gradients=Gradients.LINEAR_HEAD)),

@@ -333,7 +333,7 @@ def test_files_that_hold_no_such_matrix_are_refused(tmp_path: Path) -> None:
             read(tmp_path / "c.npz")
     for write in (lambda p: np.savez(p, a=np.ones(3)), lambda p: p.write_bytes(b"nothing")):
         write(tmp_path / "c.npz")
-        with pytest.raises(ParameterError, match="or the .npz of a sparse matrix"):
+        with pytest.raises(ParameterError, match=r"or the \.npz of a sparse matrix"):
             read(tmp_path / "c.npz")
 
 
