@@ -276,7 +276,7 @@ SAYS: dict[str, tuple[str, ...]] = {
         "relaxed d=5",
         "More must hold for weaker attackers (relaxed d=5, mixed d=5): 1 point, of which nobody checked 1.",
     ),
-    "linear head": ("proven limit on average", "relaxed head d=5"),
+    "linear head": ("proven limit on average", "relaxed d=5 head"),
     "no answer": (
         f"<strong>Not answered: {VERSIONS}</strong> no dominating pair is proven for sampled Laplace releases under "
         "replace.",

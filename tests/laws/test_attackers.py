@@ -76,6 +76,14 @@ def test_whoever_is_listed_answers(one: Adversary) -> None:
     assert {"Claim:", "Knows:"} <= {*(type(one).__doc__ or "").split()}
 
 
+def test_a_table_tells_attackers_of_other_parameters_apart() -> None:
+    """Two certificates are compared attacker by attacker, by these names."""
+    asked = [*ONES, Mixed(0.3, dimension=7), Relaxed(7, gradients=Gradients.LINEAR_HEAD, known_share=0.2)]
+    names = [one.label for one in asked]
+    assert len(set(names)) == len(set(map(repr, asked)))
+    assert max(map(len, names)) < 60
+
+
 LOUD = [DPSGD(3.0, 0.1, 20, **SIZES), DPSGD(3.0, 1.0, 5, **SIZES), DPSGD(3.0, 0.1, 20, sampler=Shuffled(10), **SIZES)]
 LESS = [lambda run: {"noise_multiplier": 3.5}, lambda run: {"steps": run.steps // 2}]
 

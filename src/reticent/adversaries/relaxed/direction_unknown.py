@@ -16,7 +16,10 @@ DIMENSION = described("Dimensions in which the direction of the record is unknow
 GRADIENTS = described(f"How a record's gradient reacts to the weights: {listed(tuple(Gradients), 'or')}.")
 KNOWN_SHARE = described("Largest share of a gradient's squared length that everybody knows, such as a bias.")
 """What people read about the fields."""
-_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.HARD_LABEL_HEAD: "hard head", Gradients.LINEAR_HEAD: "head"}
+_SHORT = {
+    **{Gradients.ONE_DIRECTION: "line", Gradients.HARD_LABEL_HEAD: "hard head", Gradients.LINEAR_HEAD: "head"},
+    **{"dimension": "d", "known_share": "share", "relaxed_probability": "p"},
+}
 _ROUNDED = 1e-5
 """By how much a stated share may lie below that of the run, which was rounded up; then that of the run counts."""
 
@@ -43,11 +46,10 @@ class DirectionUnknown(Adversary):
         fixed = self.gradients in (None, Gradients.FIXED) and self.directions is None
         return Hidden(self.dimension, self.relaxed_probability) if fixed else None
 
-    @property
-    def label(self) -> str:
-        """With the stated dimension and form of the gradients, as a table has room for them."""
-        form = [] if self.gradients is None else [_SHORT.get(self.gradients, self.gradients.value)]
-        return " ".join([self.name, *form, *([] if self.dimension is None else [f"d={self.dimension}"])])
+    @staticmethod
+    def _brief(parameter: str, value: Any) -> str:
+        said = _SHORT.get(value, value) if isinstance(value, Gradients) else value
+        return Adversary._brief(_SHORT.get(parameter, parameter), said)
 
     def fitted(self, form: GradientsRecord) -> Self:
         if form.dimension is not None and self.dimension is not None and self.dimension > form.dimension:

@@ -88,11 +88,6 @@ class Population(Adversary):
         known = self.record_label is Label.KNOWN
         return Message("lacks.candidate") if known else Message("lacks.candidate-and-label")
 
-    @property
-    def label(self) -> str:
-        """With the limits."""
-        return f"{self.name} {self.mean_gradient:.3g}, {self.second_moment:.3g}"
-
     def checked_by(self, witness: Witness) -> dict[str, Status]:
         """That gradients of a pool kept within these limits, or smaller ones, at every step."""
         held = witness.spread

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from reticent.kernel.messages import Message, said
 from reticent.kernel.pairs import Neighbouring
 from reticent.kernel.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
 from reticent.kernel.proofs.proof import Derived
-from reticent.kernel.registry import Choice, Parameter, Registry, parameters_of, typed
+from reticent.kernel.registry import Choice, Parameter, Registry, parameters_of, told, typed
 from reticent.kernel.styles import SPARE, Style
 from reticent.kernel.text import Brief, digits, one_of
 
@@ -325,8 +326,18 @@ class Adversary(Choice, ABC):
 
     @property
     def label(self) -> str:
-        """The name, with the parameters that a reader of a table must see."""
-        return self.name
+        """The name, with the parameters that are not at their default: others have another label."""
+        return " ".join([self.name, *starmap(self._brief, told(self).items())])
+
+    @staticmethod
+    def _brief(parameter: str, value: Any) -> str:
+        """A parameter as a label has room for it: a choice names itself, and a law only its parameter."""
+        match value:
+            case str():
+                return str(value)
+            case int() | float():
+                return f"{parameter.replace('_', '-')}={value if isinstance(value, int) else f'{value:.4g}'}"
+        return parameter
 
     @property
     @abstractmethod
