@@ -115,7 +115,8 @@ def isinstance_of(path: Path, names: set[str]) -> int:
 
 
 def mechanisms() -> set[str]:
-    found = {"Mechanism", "Ledger", "Selection", "OneOf"}
+    """Those that one may be of; that it is one at all, and no ledger, every door may ask."""
+    found = {"Ledger", "Selection", "OneOf"}
     for path in [*(SOURCE / "mechanisms").glob("*.py"), *(SOURCE / "kernel" / "mechanisms").glob("*.py")]:
         for node in tree(path).body:
             if isinstance(node, ast.ClassDef) and any(getattr(b, "id", "") == "Mechanism" for b in node.bases):
@@ -151,6 +152,10 @@ KINDS = {
     "attackers": ("adversaries", "Adversary"),
 }
 """The folder of each kind, and what its leaves are subclasses of; those of a kind may be built on all before it."""
+BUILT_ON_LEAVES = tuple(
+    SOURCE / name for name in ("interop", "attacks", "training/selecting.py", "watching/allocation.py")
+)
+"""Leaves of other rooms, each about the leaves that it names: bridges, attacks, the trainer of a selection, a loader."""
 
 
 @cache
@@ -178,7 +183,7 @@ def leaves(kind: str) -> Leaves:
 def leaves_named(kind: str, path: Path) -> int:
     """How often a file that is no leaf imports something of a leaf's file, or spells a name of two words."""
     kinds, one = [*KINDS], leaves(kind)
-    if not one.may_be_in(path):
+    if not one.may_be_in(path) or not {*BUILT_ON_LEAVES}.isdisjoint((path, *path.parents)):
         return 0
     if any(
         home in (path, *path.parents) for built in kinds[kinds.index(kind) :] for home in leaves(built).homes.values()

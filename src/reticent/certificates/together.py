@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from reticent.certificates.document.ledger_rules import refuse_contradictions
 from reticent.certificates.document.schema import CitedRelease
 from reticent.facts.steps import Randomness
 from reticent.kernel.adversaries import WorstCase
-from reticent.kernel.adversaries.witness import Witness
 from reticent.kernel.errors import ArtifactError, ParameterError
 from reticent.kernel.mechanisms import Ledger, Mechanism
 from reticent.kernel.pairs import Neighbouring
@@ -36,12 +34,12 @@ class OneRelease:
 
     name: str
     mechanism: Mechanism
-    ledger: Witness | None = None
+    ledger: RunLedger | None = None
 
     def cited(self) -> CitedRelease | None:
         """Its ledger as a document cites it: by what its own public certificate shows of it."""
         ledger = self.ledger
-        if not isinstance(ledger, RunLedger):
+        if ledger is None:
             return None
         shown = published(ledger)
         data = shown.data.commitment if isinstance(shown.data, PublicData) else None
@@ -72,25 +70,20 @@ def released_together(releases: Sequence[OneRelease]) -> Ledger:
     """
     if len(releases) < 2:
         raise ParameterError("what", len(releases), "two releases or more")
-    ledgers = [one.ledger for one in releases if isinstance(one.ledger, RunLedger)]
+    ledgers = [one.ledger for one in releases if one.ledger is not None]
     for ledger in ledgers:
         refuse_contradictions(ledger)
     _refuse_one_run_twice(releases)
     _refuse_shared_noise(ledgers)
-    counted = [one for one in releases if not any(map(partial(_held_by, one.ledger), ledgers))]
+    counted = [one for one in releases if not any(holds(other, one.ledger) for other in ledgers if one.ledger)]
     return Ledger(tuple(part for one in counted for part in one.mechanism.parts))
-
-
-def _held_by(ledger: Witness | None, other: RunLedger) -> bool:
-    """Whether another ledger counts a loop that it continues."""
-    return isinstance(ledger, RunLedger) and holds(other, ledger)
 
 
 def _refuse_one_run_twice(releases: Sequence[OneRelease]) -> None:
     """One run releases once: a run that was made again has a ledger of its own, with another digest."""
     names: dict[str, str] = {}
     for one in releases:
-        if isinstance(one.ledger, RunLedger):
+        if one.ledger is not None:
             first = names.get(one.ledger.digest)
             if first is not None:
                 raise ArtifactError(f"{printable(first)} and {printable(one.name)} are the same run: name it once")

@@ -327,7 +327,7 @@ def _named(release: Any, place: int) -> OneRelease:
     """What was released, what to call it, and the ledger that says so."""
     found = Release.of(release, "what")
     name = str(release) if isinstance(release, (str, Path)) else f"release {place}"
-    return OneRelease(name, found.mechanism, found.ledger)
+    return OneRelease(name, found.mechanism, held(found.ledger))
 
 
 def _of_run(

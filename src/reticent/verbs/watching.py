@@ -137,7 +137,7 @@ class Linted(Table):
 
     def __init__(self, ledger: RunLedger | Mechanism) -> None:
         self._steps = ledger.steps
-        self.faults = ledger.faults if isinstance(ledger, RunLedger) else _stated(ledger)
+        self.faults = _stated(ledger) if isinstance(ledger, Mechanism) else ledger.faults
         wrong = [*_wrong(ledger), *_about_whom(ledger)]
         order = [severity.value for severity in Severity]
         self._rows = sorted([*wrong, *map(_told, self.faults)], key=lambda row: order.index(str(row[1])))

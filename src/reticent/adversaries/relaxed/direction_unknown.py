@@ -16,9 +16,13 @@ DIMENSION = described("Dimensions in which the direction of the record is unknow
 GRADIENTS = described(f"How a record's gradient reacts to the weights: {listed(tuple(Gradients), 'or')}.")
 KNOWN_SHARE = described("Largest share of a gradient's squared length that everybody knows, such as a bias.")
 """What people read about the fields."""
-_SHORT = {
-    **{Gradients.ONE_DIRECTION: "line", Gradients.HARD_LABEL_HEAD: "hard head", Gradients.LINEAR_HEAD: "head"},
-    **{"dimension": "d", "known_share": "share", "relaxed_probability": "p"},
+_SHORT: dict[str, str] = {
+    Gradients.ONE_DIRECTION: "line",
+    Gradients.HARD_LABEL_HEAD: "hard head",
+    Gradients.LINEAR_HEAD: "head",
+    "dimension": "d",
+    "known_share": "share",
+    "relaxed_probability": "p",
 }
 _ROUNDED = 1e-5
 """By how much a stated share may lie below that of the run, which was rounded up; then that of the run counts."""
@@ -48,7 +52,7 @@ class DirectionUnknown(Adversary):
 
     @staticmethod
     def _brief(parameter: str, value: Any) -> str:
-        said = _SHORT.get(value, value) if isinstance(value, Gradients) else value
+        said = _SHORT.get(value, value) if isinstance(value, str) else value
         return Adversary._brief(_SHORT.get(parameter, parameter), said)
 
     def fitted(self, form: GradientsRecord) -> Self:
