@@ -155,7 +155,7 @@ KINDS = {
 BUILT_ON_LEAVES = tuple(
     SOURCE / name for name in ("interop", "attacks", "training/selecting.py", "watching/allocation.py")
 )
-"""Leaves of other rooms, each about the leaves that it names: bridges, attacks, the trainer of a selection, a loader."""
+"""Leaves of other rooms, each about those that it names: bridges, attacks, the trainer of a selection, a loader."""
 
 
 @cache
