@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any
+from itertools import product
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import settings
 
 from reticent.facts import Fact
-from reticent.kernel.pairs import Neighbouring
+from reticent.kernel.adversaries.witness import Witness
 
 pytest.register_assert_rewrite("tests.watching.loops")
 gc.disable()  # what is imported and collected is no garbage
@@ -154,13 +156,21 @@ def seed_of_the_system() -> Iterator[None]:
 _KNOWN: dict[object, object] = {}
 
 
-def _content(argument: object) -> str:
-    """All that it holds; of a ledger what an attacker is shown (``Witness``), as runs of one loop have in common."""
-    if callable(getattr(argument, "vouches", None)):
-        shown = argument.gradients, argument.contraction, argument.unequal_updates, argument.spread
-        told = argument.looks_to_stop, sorted(argument.vouches().items()), [*map(argument.rearranges, Neighbouring)]
-        return " ".join(map(_content, (*shown, *told)))
-    return argument.model_dump_json() if hasattr(argument, "model_dump_json") else repr(argument)
+def _shown(ledger: Witness) -> Iterator[object]:
+    """All that an attacker is shown of a ledger, as runs of one loop have in common: each member of ``Witness``."""
+    for name in (name for name in vars(Witness) if not name.startswith("_")):
+        member = getattr(ledger, name)
+        if callable(member):  # for each relation, and whatever else there is to choose from
+            choices = [kind for of, kind in get_type_hints(vars(Witness)[name]).items() if of != "return"]
+            yield from (member(*chosen) for chosen in product(*choices))
+        else:
+            yield member
+
+
+def _content(argument: object) -> bytes:
+    """All that it holds: words for it are shorter."""
+    is_ledger = callable(getattr(argument, "vouches", None))
+    return pickle.dumps([*_shown(argument)] if is_ledger else argument)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from reticent.kernel.proofs import Basis, Claim, Formula, Proof
 from reticent.kernel.proofs.references import THEOREMS
 from reticent.kernel.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
 from reticent.mechanisms import Laplace
+from reticent.mechanisms.gradients import Gradients
 
 EPSILONS = np.array([-4.0, -1.0, 0.0, 0.2, 1.0, 3.0])
 
@@ -80,6 +81,18 @@ def test_mixed_is_linear_in_delta_and_optimistic_at_one_common_level() -> None:
         assert mixed.delta(EPSILONS) == pytest.approx(expected, rel=1e-9, abs=0)
         common = weight * relaxed.beta(alphas) + (1 - weight) * worst.beta(alphas)
         assert np.all(mixed.beta(alphas) < common) or weight in (0.0, 1.0)
+
+
+def test_the_lower_end_of_mixed_is_that_of_lower_ends() -> None:
+    """Without sampling the worst case is a formula; gradients that react are known within bounds."""
+    form = {"dimension": 30, "gradients": Gradients.ONE_DIRECTION}
+    mixed, relaxed, worst = (
+        who.assess(DPSGD(20.0, 1.0, 20)).proofs[0].enclosure
+        for who in (Mixed(0.25, **form), Relaxed(**form), WorstCase())
+    )
+    expected = 0.25 * relaxed.optimistic.delta(0.0) + 0.75 * worst.optimistic.delta(0.0)
+    assert mixed.optimistic.delta(0.0) == pytest.approx(expected, rel=1e-9, abs=0)
+    assert mixed.optimistic.delta(0.0) < 0.99 * mixed.pessimistic.delta(0.0)
 
 
 def test_reconstruction_needs_the_worst_case_curve() -> None:

@@ -60,7 +60,7 @@ MORE: dict[str, Callable[[], Certificate]] = {
     "judged": lambda: of(PERSON, WorstCase(), Relaxed(5), policy=policy(*LIMITS, accept_conditions=[*CONDITIONS])),
     "low enough, not checked": lambda: of(PERSON, policy=policy(*LIMITS)),
     "one record each": lambda: of(Gaussian(2.0), questions=SECRET),
-    "clients": lambda: of(DPSGD(2.0, 1.0, 8, unit=Unit.CLIENT), WorstCase(), Relaxed(), Mixed()),
+    "clients": lambda: of(DPSGD(2.0, 1.0, 8, unit=Unit.CLIENT), WorstCase(), Relaxed(5), Mixed()),
     "several": lambda: of(Ledger((Gaussian(2.0), Laplace(3.0)))),
     "selection": lambda: of(Selection(Gaussian(3.0), Geometric(5))),
     "final": lambda: of(DPSGD(3.0, 1.0, 8), WorstCase(), FinalModel(0.9)),

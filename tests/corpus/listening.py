@@ -27,7 +27,6 @@ SEEDS_OF_OTHERS = (
     "test_seeds[a small seed before each step]",
     "test_seeds[secure mode without a generator]",
     "test_a_small_or_known_seed_before_the_watch[0]",
-    "test_virtual_steps_are_measured_whole",
     "test_steps_that_are_not_measured_count_with_the_most_that_clipping_allows",
     "test_weights_are_bit_identical_with_and_without[hooks]",
     "test_losses[a loss that mixes in a loop of Opacus, ghost]",  # its sum is longer than clipping allows now and then

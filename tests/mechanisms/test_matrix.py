@@ -258,10 +258,10 @@ def test_a_long_strategy_from_a_file_by_its_structure(tmp_path: Path) -> None:
     named = MatrixMechanism(1.0, 300, "bisr", bands=3, participations=3, separation=100)
     matrix = strategies.matrix(strategies.Strategy("bisr", 3, 300))
     np.save(tmp_path / "matrix.npy", matrix)
+    sparse.save_npz(tmp_path / "matrix.npz", sparse.coo_array(matrix))
     np.savetxt(tmp_path / "row.csv", matrix[:, :1].T, delimiter=",")
     np.save(tmp_path / "flat.npy", matrix[:, 0])
-    sparse.save_npz(tmp_path / "matrix.npz", sparse.coo_array(matrix))
-    for name in ("matrix.npy", "row.csv", "flat.npy", "matrix.npz"):
+    for name in ("matrix.npy", "matrix.npz", "row.csv", "flat.npy"):
         text = read(tmp_path / name, 300)
         run = MatrixMechanism(1.0, 300, text, participations=3, separation=100)
         assert run.sensitivity().proven == pytest.approx(named.sensitivity().proven, rel=1e-12, abs=0)
@@ -269,15 +269,16 @@ def test_a_long_strategy_from_a_file_by_its_structure(tmp_path: Path) -> None:
     for steps in (200, 400):  # what the coefficients are beyond the rows is not known
         with pytest.raises(ParameterError, match="a lower triangular matrix with a row for each step"):
             read(tmp_path / "matrix.npy", steps)
-    matrix[250, 10] = 0.5
-    np.save(tmp_path / "other.npy", matrix)
-    sparse.save_npz(tmp_path / "other.npz", sparse.coo_array(matrix))
-    norms = np.linalg.norm(matrix, axis=0)
-    for name in ("other.npz", "other.npy"):
-        text = read(tmp_path / name, 300)
-        assert MatrixMechanism(1.0, 300, text).sensitivity().proven == pytest.approx(norms.max(), rel=1e-9, abs=0)
-    with pytest.raises(ParameterError, match="separation must be at least 300, the bands"):
-        MatrixMechanism(1.0, 300, text, participations=2, separation=100).sensitivity()
+    for entry in (0.5, 0.0):
+        matrix[250, 10] = entry
+        np.save(tmp_path / "other.npy", matrix)
+        sparse.save_npz(tmp_path / "other.npz", sparse.coo_array(matrix))
+        norms = np.linalg.norm(matrix, axis=0)
+        for name in ("other.npz", "other.npy"):
+            text = read(tmp_path / name, 300)
+            assert MatrixMechanism(1.0, 300, text).sensitivity().proven == pytest.approx(norms.max(), rel=1e-9, abs=0)
+            with pytest.raises(ParameterError, match="separation must be at least 300, the bands"):
+                MatrixMechanism(1.0, 300, text, participations=2, separation=100).sensitivity()
 
 
 def of_chance(steps: int, bands: int) -> tuple[np.ndarray, sparse.dia_array]:

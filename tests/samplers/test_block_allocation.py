@@ -71,6 +71,7 @@ def test_what_is_said_of_it() -> None:
     shown = facts(rt.certify(run, adversary="worst-case").certificate)
     said = {str(label): str(value) for _, (label, value) in shown}
     assert (said["how records are drawn"], said["Uses of a record per pass, for allocation"]) == (run.sampler.name, "3")
+    assert said["sample rate"] == "0.25"  # the share of the records that a step has
     assert "block-allocation-draws" in {one.key for one in run.conditions}
     found = rt.calibrate_samplers(mu=1, dataset_size=60, epochs=2, batch_size=6, sampler="block-allocation")
     assert found.notes() == ["block-allocation at batches of 6 left out: no plan states uses_per_epoch"]

@@ -6,11 +6,13 @@ Theorems: RETICENT:spread-gradients.
 from __future__ import annotations
 
 import json
+from itertools import count
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import dropout
 
 from reticent.adversaries import Population
 from reticent.adversaries.relaxed.population import Label
@@ -27,6 +29,7 @@ from reticent.training.config import SpreadConfig
 from reticent.training.spread import SpreadHook
 from tests.sensitivity.cases import gradients_of
 from tests.training.small import BASE, configured, records, stepped
+from tests.watching.programs import Net
 
 WIDE = {"mean_gradient": 1.0, "second_moment": 1.0, "pool": 20}
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -152,5 +155,9 @@ def test_refused(small, make_config, dataset, tmp_path) -> None:
             SpreadHook(SpreadConfig(**{**WIDE, **wrong}), lonely)
     with pytest.raises(UnsupportedError, match="random"):
         hooked(small, model=nn.Sequential(nn.Linear(5, 2), nn.Dropout(0.5)))
+    calls = count()  # what looks at the model before it trains sees no draw
+    later = Net(lambda net, x: dropout(net.only(x), 0.5 * (next(calls) > 4)), only=nn.Linear(5, 2))
+    with pytest.raises(RuntimeError, match="randomness"):
+        hooked(small, model=later)
     with pytest.raises(UnsupportedError, match="SpreadHook cannot be resumed"):
         train(make_config(**NETWORK, spread=WIDE), tmp_path / "r", dataset=dataset, checkpoint=tmp_path / "kept")

@@ -81,7 +81,7 @@ class GradientMap:
             raise ParameterError("weights", tuple(weights.shape), f"of shape ({self.num_parameters},)")
         parts = weights.to(features.device).split([shape.numel() for shape in self._shapes])
         shaped = {n: part.reshape(s) for n, part, s in zip(self._names, parts, self._shapes, strict=True)}
-        found = record_gradients(self.model, shaped, features, labels, chunk=self._chunk)
+        found = record_gradients(self.model, shaped, features, labels, chunk=self._chunk, randomness="different")
         return np.concatenate([self._clipped(rows) for rows in found])
 
     def _clipped(self, rows: torch.Tensor) -> np.ndarray:

@@ -50,20 +50,25 @@ def trained_parameters(model: nn.Module) -> int:
 
 
 def record_gradients(
-    model: nn.Module, weights: dict[str, torch.Tensor], features: torch.Tensor, labels: torch.Tensor, *, chunk: int
+    model: nn.Module, weights: dict[str, torch.Tensor], *records: torch.Tensor, chunk: int, randomness: str = "error"
 ) -> Iterator[torch.Tensor]:
     """Gradients of single records' cross-entropy, flat: shape (records, coordinates), ``chunk`` records at a time.
 
     Args:
         weights: of the trained parameters by name; what else the model has stays as it is.
+        records: features and labels.
+        randomness: what becomes of random numbers that the model draws, as ``torch.func.vmap`` takes it.
+
+    Raises:
+        RuntimeError: the model draws some, and they are an error.
     """
 
     def loss(weights: dict[str, torch.Tensor], row: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
         return cross_entropy(functional_call(model, weights, (row[None],)), label[None])
 
-    each = vmap(grad(loss), in_dims=(None, 0, 0), randomness="different")
-    for some, theirs in zip(features.split(chunk), labels.split(chunk), strict=True):
-        found = each(weights, some, theirs)
+    each = vmap(grad(loss), in_dims=(None, 0, 0), randomness=randomness)
+    for some in zip(*(part.split(chunk) for part in records), strict=True):
+        found = each(weights, *some)
         yield torch.cat([found[name].flatten(1) for name in weights], dim=1)
 
 

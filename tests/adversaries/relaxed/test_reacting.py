@@ -207,6 +207,15 @@ def test_nothing_is_above_a_smooth_worst_case(release, relation):
     assert found.measure(risk.advantage).value < 0.7 * worst.measure(risk.advantage).value
 
 
+@KINDS
+def test_replacement_is_a_chain_of_two(kind):
+    one, both = (
+        Relaxed(100, gradients=kind).assess(DPSGD(6.0, 0.2, 100), relation).measure(risk.advantage).value
+        for relation in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
+    )
+    assert 1.5 * one < both <= 2.0 * one * (1.0 + 1e-6)
+
+
 # Known shares, ledgers, other samplers
 
 

@@ -296,6 +296,9 @@ class CurveWhenRead(TradeOff):
             return coarse
         return self._closer(coarse, self._log_delta(float(np.ravel(epsilon)[0])))
 
+    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
+        return self.composed.log_beta(log_alpha)
+
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         log_beta, coarse = self.composed._at(log_alpha)
         if log_alpha.size > 1:
