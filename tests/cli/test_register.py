@@ -27,7 +27,8 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     assert run(capsys, "register", "open", "r", "--name", "clinic", "--budget", "mu=0.055", "--sign", "k")[0] == 0
     for name, noise in (("a", 20.0), ("b", 30.0)):
         (tmp_path / f"{name}.json").write_text(f'{{"kind": "gaussian", "noise_multiplier": {noise}}}')
-    assert run(capsys, "certify", "a.json", "b.json", "--out", "both")[0] == 0
+    both = document(capsys, "certify", "a.json", "b.json", "--out", "both")["mechanism"]
+    assert [part["noise_multiplier"] for part in both["parts"]] == [20.0, 30.0]
     rt.certify(rt.Gaussian(20.0), adversary=["worst-case", rt.Attribute(0.1)]).save("a")  # under both relations
     gate = ("gate", "a/certificate.json", "--policy", "policy.yaml", "--register", "r", "--register-key", "k.pub")
     assert "not entered" in run(capsys, *gate)[1]
