@@ -38,8 +38,11 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-def test_delta_and_rates_arrive(capsys, scores: Path) -> None:
-    found = audit(capsys, scores, "--delta", "1e-3", "--fpr", "0.05")
+def test_delta_rates_and_claims_arrive(capsys, scores: Path) -> None:
+    claims = ("--noise-multiplier", "1", "--against-mu", "0.2")
+    found = audit(capsys, scores, "--delta", "1e-3", "--fpr", "0.05", *claims)
+    said = {name: verdict["finding"] for name, verdict in found["verdicts"].items()}
+    assert said == {"worst-case (add-remove)": "consistent", "mu=0.2": "inconsistent"}
     assert (found["design"], found["meta"]) == ("independent", {"attack": "canary"})
     assert {bound["delta"] for bound in found["bounds"] if bound["quantity"] == "epsilon"} == {1e-3}
     assert set(found["tpr_at_fpr"]) == {"0.05"}

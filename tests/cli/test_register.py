@@ -25,8 +25,11 @@ def test_from_two_files_to_a_gate(capsys, tmp_path, monkeypatch) -> None:
     policy(tmp_path / "policy.yaml")
     assert run(capsys, "keygen", "k")[0] == 0
     assert run(capsys, "register", "open", "r", "--name", "clinic", "--budget", "mu=0.055", "--sign", "k")[0] == 0
-    for name, what in (("a", rt.Gaussian(20.0)), ("both", [rt.Gaussian(20.0), rt.Gaussian(30.0)])):
-        rt.certify(what, adversary=["worst-case", rt.Attribute(0.1)]).save(name)  # under both relations
+    for name, noise in (("a", 20.0), ("b", 30.0)):
+        (tmp_path / f"{name}.json").write_text(f'{{"kind": "gaussian", "noise_multiplier": {noise}}}')
+    both = document(capsys, "certify", "a.json", "b.json", "--out", "both")["mechanism"]
+    assert [part["noise_multiplier"] for part in both["parts"]] == [20.0, 30.0]
+    rt.certify(rt.Gaussian(20.0), adversary=["worst-case", rt.Attribute(0.1)]).save("a")  # under both relations
     gate = ("gate", "a/certificate.json", "--policy", "policy.yaml", "--register", "r", "--register-key", "k.pub")
     assert "not entered" in run(capsys, *gate)[1]
     code, out, _ = run(capsys, "register", "add", "r", "a/certificate.json", "--sign", "k")

@@ -105,6 +105,10 @@ def test_a_run_that_nobody_signed_must_be_as_it_was_recorded_and_the_verdict_say
     assert [line for line in found.checked.reservations() if "Nobody signed the run" in line]
     asked = ("--sign", made / "key", "--run-key", made / "key.pub", "--out", tmp_path / "d")
     assert command("certify", made / "unsigned", *asked)[0] == 2, "the signature was taken away, or never made"
+    shutil.copytree(made / "unsigned", tmp_path / "run")
+    spoil_weights(tmp_path / "run")
+    with pytest.raises(ArtifactError, match="weights"):
+        signer_of(tmp_path / "run", [load_private_key(made / "key")], None)
 
 
 def test_what_is_no_key_is_refused_before_a_loop_begins(tmp_path: Path) -> None:

@@ -58,13 +58,14 @@ def test_epsilon_target_by_another_accountant(make_config, dataset, tmp_path):
     assert accountant.get_epsilon(1e-5) == pytest.approx(2.0, rel=2e-3, abs=0)
 
 
-def test_sampler_and_relation_count(make_config):
+def test_sampler_relation_and_attacker_count(make_config):
     def noise(target=None, **changes):
         asked = {"advantage": 0.15} | (target or {})
         return make_settings(make_config(noise_multiplier=None, target=asked, **changes), 60).noise_multiplier
 
     assert noise(sampler="shuffled") > noise()
     assert noise({"neighbouring": "replace"}) > 1.5 * noise()
+    assert noise({"adversary": "relaxed"}, batch_size=60) < noise(batch_size=60)  # both in closed form
 
 
 def test_unreachable_target_says_so(make_config, dataset, tmp_path):

@@ -343,7 +343,7 @@ HALVES = {"autocast": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 @pytest.mark.parametrize("kind", HALVES)
 @pytest.mark.parametrize("mixes", [nn.Identity, Centred, Counted])
 def test_half_precision(mixes, kind):
-    """Outputs of a record alone are compared by the precision: of 60 models that mix nothing none is accused."""
+    """Outputs of a record alone are compared by the precision: of 20 models that mix nothing none is accused."""
     found = []
     for seed in range(20 if mixes is nn.Identity else 5):
         with torch.random.fork_rng(), torch.autocast("cpu", torch.bfloat16, enabled=kind == "autocast"):
