@@ -22,7 +22,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
+    *([] if tags.has("without_source") else ["sphinx.ext.viewcode"]),  # noqa: F821  (Sphinx says which tags there are)
     "sphinx_copybutton",
     "mathml",
     "sphinx_click",
