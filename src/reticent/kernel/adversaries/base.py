@@ -332,12 +332,10 @@ class Adversary(Choice, ABC):
     @staticmethod
     def _brief(parameter: str, value: Any) -> str:
         """A parameter as a label has room for it: a choice names itself, and a law only its parameter."""
-        match value:
-            case str():
-                return str(value)
-            case int() | float():
-                return f"{parameter.replace('_', '-')}={value if isinstance(value, int) else f'{value:.4g}'}"
-        return parameter
+        if isinstance(value, str):
+            return str(value)
+        number = f"={value:.7g}" if isinstance(value, (int, float)) else ""
+        return parameter.replace("_", "-") + number
 
     @property
     @abstractmethod
