@@ -226,9 +226,9 @@ def train(rank: int, folder: Path) -> None:
 def out(tmp_path_factory):
     """What both processes wrote; all loops run once."""
     folder = tmp_path_factory.mktemp("processes")
-    torch.optim.SGD(network().parameters(), lr=0.1)  # what torch imports late, both have it
-    context = multiprocessing.get_context("spawn" if torch.cuda.is_initialized() else "fork")
-    processes = [context.Process(target=train, args=(rank, folder)) for rank in (0, 1)]
+    context = multiprocessing.get_context("forkserver")  # torch is imported once, and no thread is alive at a fork
+    context.set_forkserver_preload([__name__])
+    processes = [context.Process(target=train, args=(rank, folder), daemon=True) for rank in (0, 1)]
     for process in processes:
         process.start()
     for process in processes:
