@@ -149,6 +149,7 @@ CORRECT["one step"] = planted_bugs.Loop, replace(SMALL, steps=1)
 CORRECT["reticent.training"] = OwnTrainer, LITTLE
 
 
+@pytest.mark.filterwarnings("ignore:Full backward hook", "ignore:Secure RNG turned off")
 @pytest.mark.parametrize("name", slow_but(CORRECT, {"reticent.training", "one step"}))
 def test_a_correct_loop_is_not_accused(name):
     """At significance 1e-6, so that the test fails by chance once in a million runs."""

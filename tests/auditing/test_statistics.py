@@ -392,7 +392,7 @@ def test_a_million_scores_and_a_report_that_is_small_strict_json_without_one_of_
     report = audit(scores, {"mu=1": GaussianTradeOff(1.0)}, progress=lambda *now: seen.append(now))
     assert time.process_time() - start < seconds
     assert seen == [(n, len(seen)) for n in range(1, len(seen) + 1)]
-    assert len(seen) == (9 if design is Design.ONE_RUN else 6)
+    assert len(seen) == (8 if design is Design.ONE_RUN else 6)
     mu = next(bound for bound in report.bounds if str(bound.quantity) == "mu")
     assert 0.96 < mu.value <= 1.0
     document = report.to_json()

