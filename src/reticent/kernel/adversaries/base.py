@@ -326,12 +326,12 @@ class Adversary(Choice, ABC):
 
     @property
     def label(self) -> str:
-        """The name, with the parameters that are not at their default: others have another label."""
+        """The name, and each parameter that is not at its default: numbers to 7 digits, of a law its parameter."""
         return " ".join([self.name, *starmap(self._brief, told(self).items())])
 
     @staticmethod
     def _brief(parameter: str, value: Any) -> str:
-        """A parameter as a label has room for it: a choice names itself, and a law only its parameter."""
+        """A parameter as a label has room for it; a choice is its value alone."""
         if isinstance(value, str):
             return str(value)
         number = f"={value:.7g}" if isinstance(value, (int, float)) else ""
